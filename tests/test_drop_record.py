@@ -187,7 +187,9 @@ def test_intervals_that_are_left():
     expected = model.predict_interval(X)
     model.drop_record()
     np.testing.assert_array_equal(model.predict_interval(X), expected)
-    with pytest.raises(ValueError, match=r"'jackknife\+': auto, scaled, .*loo.* can be had"):
+    with pytest.raises(
+        ValueError, match=r"'jackknife\+': auto, scaled, .*loo.* can be had"
+    ):
         model.predict_interval(X, method="jackknife+")
     model.drop_record(intervals=False)
     with pytest.raises(ValueError, match="'auto': none can be had"):

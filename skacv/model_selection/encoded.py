@@ -12,6 +12,7 @@ from .._compat import is_foreign, refuses_sparse
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import has_sparse_columns
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.parameters import are_same
 from .._estimator.run.fit import shape_of
 from ..tables import TableEncoder
 from ..tables.cells import may_be_dense
@@ -38,6 +39,13 @@ def has_numbers_alone(X):
 def dense(X):
     """A sparse matrix as an array; other arrays as they are."""
     return X.toarray() if sparse.issparse(X) else X
+
+
+def are_alike(view, transformer):
+    """Whether a view is what another transformer would make."""
+    made_by, _ = view
+    is_of_class = type(made_by) is type(transformer)
+    return is_of_class and are_same(made_by.get_params(), transformer.get_params())
 
 
 @dataclass(eq=False)
@@ -120,7 +128,12 @@ class EncodedTable:
         if transformer is None:
             return candidate._replace(estimator=estimator, X=self.X)
         if candidate.member not in self.views:
-            view = transformer, transformer.fit_transform(self.X)
+            made = (
+                view for view in self.views.values() if are_alike(view, transformer)
+            )
+            view = next(made, None)
+            if view is None:
+                view = transformer, transformer.fit_transform(self.X)
             self.views[candidate.member] = view
         X = self.views[candidate.member][1]
         return candidate._replace(estimator=estimator, X=X)

@@ -1,5 +1,6 @@
 """The transformer of tables."""
 
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -22,6 +23,9 @@ from .one_hot import OneHotCodes, distinct
 
 # Kinds of columns of which an array of numbers has the codes.
 NUMERIC = "number", "boolean"
+# The part of a date that says how far two of them are apart, and the number of date
+# columns of which every pair is compared.
+SECONDS, MOST_DATES = "total_seconds", 4
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -32,7 +36,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     * **numbers**, also as texts such as "1.5"; booleans are 0 and 1.
     * **dates**, with or without a time zone, also as texts by ISO 8601: seconds since
-      1970, and of month, day, weekday (Monday is 0) and hour those that vary.
+      1970, and of month, day, weekday (Monday is 0) and hour those that vary. Two date
+      columns also have the seconds from one to the other (up to four of them).
       **Durations**: seconds.
     * **categories**: all other texts, and columns of a category dtype.
 
@@ -217,13 +222,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         is_numeric = all(column.kind in NUMERIC for _, column in columns)
         if table.numbers is not None and is_numeric:
             return self._numbers(table.numbers, places)
-        return _side_by_side(
-            [
-                values
-                for place, (name, column) in zip(places, columns)
-                for values in column.encoded(table.cells(place), name)
-            ]
-        )
+        codes = [
+            values
+            for place, (name, column) in zip(places, columns)
+            for values in column.encoded(table.cells(place), name)
+        ]
+        return _side_by_side(codes + _elapsed(codes, self._columns.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that :meth:`transform` returns.
@@ -284,7 +288,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if table.numbers is not None:
             codes = self._numbers(table.numbers, places)
         else:
-            codes = _side_by_side(encoded)
+            codes = _side_by_side(encoded + _elapsed(encoded, columns.values()))
         coded = _coded(columns.values(), columns)
         transformer = None
         if self.categories == "onehot":
@@ -366,8 +370,28 @@ def _coded(fitted, names):
         for name, column in zip(names, fitted)
         for part in column.parts
     ]
+    for first, second in _pairs_of_dates(fitted):
+        name = f"{columns[second].name}_minus_{columns[first].name}"
+        has_missing = columns[first].has_missing or columns[second].has_missing
+        name = name.replace(f"_{SECONDS}", "")
+        columns.append(CodedColumn(name, None, has_missing))
     names = distinct([column.name for column in columns])
     return [column._replace(name=name) for name, column in zip(names, columns)]
+
+
+def _pairs_of_dates(fitted):
+    """Places of the seconds of two date columns among the codes, for every pair."""
+    places, place = [], 0
+    for column in fitted:
+        if column.kind == "date" and SECONDS in column.parts:
+            places.append(place + column.parts.index(SECONDS))
+        place += len(column.parts)
+    return list(combinations(places[:MOST_DATES], 2))
+
+
+def _elapsed(codes, fitted):
+    """Seconds from one date of a row to another, for every pair of date columns."""
+    return [codes[second] - codes[first] for first, second in _pairs_of_dates(fitted)]
 
 
 def _side_by_side(columns):

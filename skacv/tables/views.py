@@ -177,7 +177,7 @@ def _ensembles(estimator, encoder, n_outputs):
 def _every_level(columns, places):
     """One-hot columns of the columns at some places, rare levels among them."""
     some = [columns[place] for place in places]
-    return OneHotCodes(some)
+    return OneHotCodes(some, drop="if_binary")
 
 
 def _histograms(estimator, encoder, n_outputs):

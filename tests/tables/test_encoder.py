@@ -424,3 +424,20 @@ def test_a_sparse_matrix_is_made_dense_by_its_entries(monkeypatch):
     monkeypatch.setattr(cells, "MOST_DENSE_ENTRIES", 99)
     assert not cells.may_be_dense(X)
     assert cells.may_be_dense(X[:9])
+
+
+def test_two_dates_have_the_time_between_them():
+    sent = pd.date_range("2024-02-28 22:00", periods=8, freq="7h")
+    took = pd.to_timedelta([3, 1, 4, 1, 5, 9, 2, 6], unit="h")
+    X = pd.DataFrame({"sent": sent, "size": np.arange(8.0), "came": sent + took})
+    encoder = TableEncoder("codes").fit(X)
+    assert encoder.get_feature_names_out()[-1] == "came_minus_sent"
+    assert encoder.columns_[-1].levels is None
+    codes = encoder.codes(X)
+    np.testing.assert_array_equal(codes[:, -1], took.total_seconds())
+    X.loc[2, "sent"] = pd.NaT
+    assert np.isnan(encoder.codes(X)[:, -1]).tolist() == [row == 2 for row in range(8)]
+    # Of many dates there are not all pairs.
+    many = pd.DataFrame({f"d{k}": sent + k * took for k in range(1, 7)})
+    names = TableEncoder("codes").fit(many).get_feature_names_out().tolist()
+    assert sum("_minus_" in name for name in names) == 6
