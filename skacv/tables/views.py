@@ -34,8 +34,8 @@ MOST_ONE_HOT = 10
 # level, which order the levels for a split, are not shrunk as means of y are: with more
 # levels these are better where rows are few, and no worse where they are many.
 MOST_NATIVE = 30
-# With so few rows they have a column for each level instead: a split on the levels in
-# the order of their gradients fits noise.
+# With so few rows they take what other trees take: a split on levels in the order of
+# their gradients fits noise.
 FEW_ROWS = 2000
 # Parameters that name columns of X, or have a value for each of them.
 OF_COLUMNS = {
@@ -182,14 +182,9 @@ def _every_level(columns, places):
 
 def _histograms(estimator, encoder, n_outputs):
     """The codes themselves, if rows are many; means of y for many levels."""
-    columns, most = encoder.columns_, estimator.max_bins
     if encoder.n_samples_ <= FEW_ROWS:
-        numbers, categories = parted(columns)
-        some = [columns[place] for place in categories]
-        # Of two levels one column: draws of columns for a split count each once.
-        levels = OneHotCodes(some, encoder.min_frequency, drop="if_binary")
-        parts = [("numbers", "passthrough", numbers), ("levels", levels, categories)]
-        return _with_many(estimator, parts, [], encoder, n_outputs)
+        return _trees(estimator, encoder, n_outputs)
+    columns, most = encoder.columns_, estimator.max_bins
     if n_outputs == 1:  # of several there are no means
         most = min(most, MOST_NATIVE)
     many = _with_more_levels(columns, most)
