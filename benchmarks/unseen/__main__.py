@@ -153,7 +153,7 @@ def run_table(table, wanted):
 def names_of(chosen):
     """Names of methods, where "ours" and "peers" are all of a kind."""
     peers = {name for of_task in PEERS.values() for name in of_task}
-    groups = {"ours": set(OURS), "peers": peers, "six": set(SIX), "none": set()}
+    groups = {"ours": set(OURS), "peers": peers, "six": SIX, "none": set()}
     if unknown := set(chosen) - set(groups) - peers - set(OURS):
         raise SystemExit(f"no such methods: {', '.join(sorted(unknown))}")
     return set().union(*(groups.get(name, {name}) for name in chosen))

@@ -255,5 +255,7 @@ PEERS = {
     for task, numbers in ON_NUMBERS.items()
 }
 # Those that the claim about raw frames names.
-SIX = ("CatBoost", "LightGBM", "HistGB, stopped", "random forest")
-SIX += ("RidgeCV", "SVR", "logistic", "SVC")
+SIX = {
+    *("CatBoost", "LightGBM", "HistGB, stopped", "random forest"),
+    *("RidgeCV", "SVR", "logistic", "SVC"),
+}
