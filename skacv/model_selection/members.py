@@ -18,6 +18,7 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import check_records_trajectory
 from ..staged import recorded
 from ..staged.growing import cloned
+from ..tables.views import n_tree_columns
 from .criteria import scorer_of
 from .portfolios import (
     PORTFOLIOS,
@@ -330,8 +331,12 @@ class ComposedOfMembers(Composition):
         task = task_of(encoded.X, y) if self.task == "auto" else self.task
         table = Table.of(encoded.X, y)
         if encoded.encoder is not None:  # whose views have what members can take
-            n_columns = encoded.n_one_hot_columns()
-            table = replace(table, has_missing=False, n_columns=n_columns)
+            table = replace(
+                table,
+                has_missing=False,
+                n_columns=encoded.n_one_hot_columns(),
+                n_tree_columns=n_tree_columns(encoded.encoder),
+            )
         is_of_table = self.criterion in tuple(ESTIMATES)
         needed = ESTIMATES[self.criterion] if is_of_table else None
         members, left_out = that_take(PORTFOLIOS[task](table), table, needed)

@@ -46,6 +46,8 @@ class Table:
         Whether they are of another array library, perhaps on a device.
     has_categories : bool
         Whether columns of a DataFrame are categories.
+    n_tree_columns : int or None
+        Number of columns that forests see, if an encoder makes others of the table.
     """
 
     n_rows: int
@@ -56,6 +58,7 @@ class Table:
     is_sparse: bool = False
     has_missing: bool = False
     has_categories: bool = False
+    n_tree_columns: int | None = None
 
     @classmethod
     def of(cls, X, y):
@@ -300,12 +303,12 @@ def _trees(table, classes, share):
     size = {"max_iter": n_trees, **(SMALL if is_small else USUAL)}
     # They try fewer columns where rows are many.
     most = max(FEWEST_TRIED, TRIED_ENTRIES // table.n_rows)
-    # A share, since members may see more columns than the table has, or fewer.
-    share = min(share, (most + 0.5) / table.n_columns)
+    n_columns = table.n_tree_columns or table.n_columns
+    n_tried = max(1, int(min(share * n_columns, most)))
     trees = boosted(random_state=0, **size)
     return [
         ("boosted trees", Staged(per_output(trees) if table.n_targets > 1 else trees)),
-        ("extra trees", Staged(extra(max_features=share, **EXTRA))),
+        ("extra trees", Staged(extra(max_features=n_tried, **EXTRA))),
     ]
 
 

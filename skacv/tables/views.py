@@ -92,6 +92,12 @@ def check_takes_codes(estimator):
         )
 
 
+def n_tree_columns(encoder):
+    """Number of columns that forests see of a table."""
+    n_levels = [len(column.levels or ()) for column in encoder.columns_]
+    return sum(n if 2 < n <= MOST_ONE_HOT else 1 for n in n_levels)
+
+
 def view_for(estimator, encoder, n_outputs=1):
     """An estimator for the codes of a table, and what it takes of them.
 
@@ -182,9 +188,13 @@ def _every_level(columns, places):
 
 def _histograms(estimator, encoder, n_outputs):
     """The codes themselves, if rows are many; means of y for many levels."""
-    if encoder.n_samples_ <= FEW_ROWS:
-        return _trees(estimator, encoder, n_outputs)
     columns, most = encoder.columns_, estimator.max_bins
+    if encoder.n_samples_ <= FEW_ROWS:
+        numbers, categories = parted(columns)
+        some = [columns[place] for place in categories]
+        levels = OneHotCodes(some, encoder.min_frequency, drop="if_binary")
+        parts = [("numbers", "passthrough", numbers), ("levels", levels, categories)]
+        return _with_many(estimator, parts, [], encoder, n_outputs)
     if n_outputs == 1:  # of several there are no means
         most = min(most, MOST_NATIVE)
     many = _with_more_levels(columns, most)
