@@ -124,8 +124,8 @@ class TablePipeline(Pipeline):
         -------
         self : object
         """
-        name, model = self.steps[-1]
-        self.steps[-1] = name, without_record(model, intervals)
+        *before, (name, model) = self.steps
+        self.steps = [*before, (name, without_record(model, intervals))]
         return self
 
     @_of_last_step
