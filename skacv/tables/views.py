@@ -34,8 +34,8 @@ MOST_ONE_HOT = 10
 # level, which order the levels for a split, are not shrunk as means of y are: with more
 # levels these are better where rows are few, and no worse where they are many.
 MOST_NATIVE = 30
-# With so few rows they have a column for each level: a split on levels in the order of
-# their gradients fits noise.
+# With so few rows they have a column for each level instead, however many: a split on
+# levels in the order of their gradients fits noise. Forests beside them have means.
 FEW_ROWS = 2000
 # Parameters that name columns of X, or have a value for each of them.
 OF_COLUMNS = {
