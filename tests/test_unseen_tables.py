@@ -62,6 +62,13 @@ def test_a_kept_table_has_dates_no_row_twice_and_the_target_last():
     assert kept["target"].tolist() == [0.0]  # its logarithm
 
 
+def test_a_kept_table_has_no_class_of_less_than_a_200th_of_the_rows():
+    (table,) = listed(names=["soybean"])
+    labels = ["rare"] + 2 * ["seldom"] + 298 * ["often"]
+    kept = as_kept(table, pd.DataFrame({"place": range(301), "class": labels}))
+    assert kept["target"].value_counts().to_dict() == {"seldom": 2, "often": 298}
+
+
 def test_categories_are_those_of_the_training_rows(frame):
     view = Categories().fit(frame)
     other = frame.assign(**{"a/b": ["new", "x", "y", "z", None, "x"]})
