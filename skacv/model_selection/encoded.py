@@ -7,8 +7,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 
-from .._compat import is_foreign, refuses_sparse
+from .._compat import is_foreign
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import has_sparse_columns
 from .._estimator.data.row_summary import RowSummary
@@ -123,7 +124,7 @@ class EncodedTable:
         estimator, transformer = candidate.estimator, None
         if self.encoder is not None:
             estimator, transformer = view_for(estimator, self.encoder, self.n_outputs)
-        elif self.makes_dense and refuses_sparse(estimator):
+        elif self.makes_dense and not get_tags(estimator).input_tags.sparse:
             transformer = FunctionTransformer(dense, accept_sparse=True)
         if transformer is None:
             return candidate._replace(estimator=estimator, X=self.X)
