@@ -36,7 +36,8 @@ MOST_ONE_HOT = 10
 MOST_NATIVE = 30
 # With so few rows they have a column for each level instead, however many: a split on
 # levels in the order of their gradients fits noise. Forests beside them have means.
-FEW_ROWS = 2000
+# Categories with more levels than that have means of y as well.
+FEW_ROWS, MOST_LEVELS = 2000, 255
 # Parameters that name columns of X, or have a value for each of them.
 OF_COLUMNS = {
     "categorical_features",
@@ -194,7 +195,10 @@ def _histograms(estimator, encoder, n_outputs):
         some = [columns[place] for place in categories]
         levels = OneHotCodes(some, encoder.min_frequency, drop="if_binary")
         parts = [("numbers", "passthrough", numbers), ("levels", levels, categories)]
-        return _with_many(estimator, parts, [], encoder, n_outputs)
+        # Of hundreds of levels most are rare, and none has a column.
+        most = MOST_LEVELS if n_outputs == 1 else np.inf
+        many = _with_more_levels(columns, most)
+        return _with_many(estimator, parts, many, encoder, n_outputs)
     if n_outputs == 1:  # of several there are no means
         most = min(most, MOST_NATIVE)
     many = _with_more_levels(columns, most)

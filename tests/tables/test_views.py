@@ -213,16 +213,21 @@ def test_other_trees_take_levels_or_means():
         np.testing.assert_allclose(model.predict(X), by_hand.predict(X), rtol=1e-10)
 
 
-def test_histograms_of_few_rows_take_levels():
+@pytest.mark.parametrize("has_many", [False, True])
+def test_histograms_of_few_rows_take_levels(has_many, monkeypatch):
+    """Those with many levels have means of y beside them."""
     X = streets()
     y = target(X)
     boosted = HistGradientBoostingRegressor(max_iter=20, **SEED)
+    if has_many:
+        monkeypatch.setattr(views, "MOST_LEVELS", X["street"].nunique() - 1)
     model = Encoded(Staged(boosted), X).fit(X, y)
     levels = OneHotEncoder(
         min_frequency=3, handle_unknown="infrequent_if_exist", sparse_output=False
     )
-    numbers = ("passthrough", ["size", "age"])
-    columns = make_column_transformer(numbers, (levels, ["city", "street"]))
+    parts = [("passthrough", ["size", "age"]), (levels, ["city", "street"])]
+    means = [(target_encoder(boosted), ["street"])] * has_many
+    columns = make_column_transformer(*parts, *means)
     by_hand = make_pipeline(columns, clone(boosted)).fit(X, y)
     np.testing.assert_allclose(model.predict(X), by_hand.predict(X), rtol=1e-10)
 
