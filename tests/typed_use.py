@@ -96,6 +96,7 @@ from skacv.optim.updates import (
     Update,
 )
 from skacv.optim.user import Arguments, UserUpdate
+from skacv.tables import TablePipeline
 
 if TYPE_CHECKING:  # they need extras
     from skacv import jax, torch
@@ -224,6 +225,10 @@ def encoded() -> NDArray[Any]:
     kind: str = encoder.kinds_["x1"]
     names: NDArray[Any] = encoder.get_feature_names_out()
     print(kind, names, encoder.transform(table))
+    lasso = TrajectoryLasso(0.1, max_iter=5)
+    steps = [("encoder", TableEncoder()), ("model", lasso)]
+    pipeline = assert_type(TablePipeline(steps).fit(table, Y[:20]), TablePipeline)
+    print(pipeline.at_iteration(3).predict(table), pipeline.get_feature_names_out())
     return encoder.codes(table)
 
 

@@ -36,6 +36,27 @@ class TablePipeline(Pipeline):
     steps before the last make numbers of X, and the last is a model that records its
     trajectory. ``coef_`` and the like have an entry for each of
     ``get_feature_names_out()``.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+    memory : None
+        As in :class:`sklearn.pipeline.Pipeline`, and so ``verbose``.
+    verbose : bool, default=False
+
+    See Also
+    --------
+    TableEncoder : The first step.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skacv import SelfStoppingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> X["sex"] = X["sex"].map({1: "f", 2: "m"})
+    >>> lasso = SelfStoppingRegressor(random_state=0).fit(X, y).members_["lasso"]
+    >>> lasso.get_feature_names_out()[lasso.coef_ == 0].tolist()
+    ['age', 's2']
     """
 
     @classmethod
@@ -130,24 +151,88 @@ class TablePipeline(Pipeline):
 
     @_of_last_step
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predict with every iterate of the last step."""
+        """Predict with every iterate of the last step.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
 
     @_of_last_step
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Class probabilities by every iterate of the last step."""
+        """Class probabilities by every iterate of the last step.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_samples, n_classes)
+        """
 
     @_of_last_step
     def staged_loss(self, X: Any, y: ArrayLike, **params: Any) -> np.ndarray:
-        """Mean loss of every iterate of the last step on other rows."""
+        """Mean loss of every iterate of the last step on other rows.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            ``sample_weight``, if rows have weights.
+
+        Returns
+        -------
+        ndarray of shape (n_iter_ + 1,) or (n_stages,)
+        """
 
     @_of_last_step
     def predict_interval(self, X: Any, **params: Any) -> np.ndarray:
-        """Prediction intervals of the last step."""
+        """Prediction intervals of the last step.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        **params : dict
+            ``coverage`` and ``method``, as in :meth:`TrajectoryLasso.predict_interval`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+        """
 
     @_of_last_step
     def predict_set(self, X: Any, **params: Any) -> np.ndarray:
-        """Prediction sets of the last step."""
+        """Prediction sets of the last step.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        **params : dict
+            ``coverage`` and ``method``, as in
+            :meth:`TrajectoryLogisticRegression.predict_set`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+        """
 
     @_of_last_step
     def predict_mean_interval(self, X: Any, **params: Any) -> np.ndarray:
-        """Confidence intervals of the mean of the target, by the last step."""
+        """Confidence intervals of the mean of the target, by the last step.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        **params : dict
+            As in :meth:`TrajectoryLasso.predict_mean_interval`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+        """
