@@ -225,7 +225,7 @@ def encoded() -> NDArray[Any]:
     kind: str = encoder.kinds_["x1"]
     names: NDArray[Any] = encoder.get_feature_names_out()
     print(kind, names, encoder.transform(table))
-    lasso = TrajectoryLasso(0.1, max_iter=5)
+    lasso = TrajectoryLasso(0.1, max_iter=5, standardize=True)
     steps = [("encoder", TableEncoder()), ("model", lasso)]
     pipeline = assert_type(TablePipeline(steps).fit(table, Y[:20]), TablePipeline)
     print(pipeline.at_iteration(3).predict(table), pipeline.get_feature_names_out())

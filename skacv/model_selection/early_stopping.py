@@ -728,8 +728,8 @@ class TrajectoryEarlyStoppingCV(
         """Drop all that predictions of the chosen iterates do not need.
 
         The members with weight stay in ``members_``, each with its chosen iterate
-        alone. Dropped are other iterates and stages, held-out predictions, ``path_`` and
-        ``member_paths_``, and rows of X that were kept for other methods than
+        alone. Dropped are other iterates and stages, held-out predictions, ``path_``
+        and ``member_paths_``, and rows of X that were kept for other methods than
         ``predict``. ``best_score_``, ``results_`` and other numbers stay. Predictions
         do not change. Reading what has been dropped raises an error that says so. A
         later ``fit`` begins anew. Estimators of other packages that have no
