@@ -240,7 +240,7 @@ class TrajectoryEarlyStoppingCV(
         NaN if no resample leaves rows out, as of a single group. Reading it raises an
         AttributeError that says why if the losses of single rows are not available, as
         with scorers, if there are more than 8 million of them, or if ``time_limit`` was
-        used up.
+        too short.
     best_score_corrected_se_ : float
         Standard error of ``best_score_corrected_``, over rows, or over groups.
     best_member_ : str

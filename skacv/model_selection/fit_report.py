@@ -2,7 +2,7 @@
 
 from .comparison import loss_name
 from .criteria import PathCriterion, place_of_least
-from .time_limit import used_up
+from .time_limit import too_short
 
 
 class FitReport:
@@ -68,7 +68,7 @@ class FitReport:
     def _said(self, runs):
         """The best iterate of some runs, its held-out score, and their time."""
         if not runs:
-            return f"left out: {used_up(self._limit)}"
+            return f"left out: {too_short(self._limit)}"
         found, sign = [], self.criterion.sign
         for run in runs:
             rows = run.estimator.recorded_iterations()

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..risk.averages import mean_with_error, units_of
-from .time_limit import is_over, used_up
+from .time_limit import is_over, too_short
 
 N_DRAWS = 200
 # More units are drawn in so many groups, formed at random: means vary by as much.
@@ -75,7 +75,7 @@ def drawn_groups(rows, rng, groups=None):
 def check_time(deadline):
     """Raise Uncorrected if a deadline has passed."""
     if is_over(deadline):
-        raise Uncorrected(used_up(deadline.limit))
+        raise Uncorrected(too_short(deadline.limit))
 
 
 def chosen_in_draws(recorded, rule, group_of, counts, deadline=None):

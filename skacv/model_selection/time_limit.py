@@ -27,6 +27,8 @@ MOST_NAMED = 5
 SHARE_OF_RUNS = 0.9
 # A step of several updates takes at most this share of what is left for runs.
 SHARE_OF_STEP = 0.25
+# An update that is expected to take less says nothing of how slow the machine is.
+SHORTEST = 0.1
 # Processes that have not been started take about as long to import what they need.
 SECONDS_TO_START_PROCESSES = 3.0
 
@@ -72,7 +74,9 @@ class Deadline:
     def learn(self, price, seconds):
         """Take note of what the first update of a run has taken."""
         self.has_begun = True
-        self.slowness = max(self.slowness, seconds / price.first)
+        # Short updates mostly take what has nothing to do with their price.
+        expected = max(price.first, SHORTEST)
+        self.slowness = max(self.slowness, seconds / expected)
 
 
 def is_over(deadline):
@@ -211,7 +215,7 @@ def in_time(candidates, runs, deadline):
     """
     pairs = list(zip(candidates, runs, strict=True))
     late = [
-        (candidate.member, candidate.params, used_up(deadline.limit))
+        (candidate.member, candidate.params, too_short(deadline.limit))
         for candidate, run in pairs
         if run is None
     ]
@@ -241,7 +245,7 @@ def warn_of_time(limit, candidates, runs, late):
         if names
     ]
     if said:
-        warn(f"{used_up(limit)}: it has {' and '.join(said)}.", ConvergenceWarning)
+        warn(f"{too_short(limit)}: it has {' and '.join(said)}.", ConvergenceWarning)
 
 
 def _with(params):
@@ -254,6 +258,6 @@ def _listed(names):
     return ", ".join(names[:MOST_NAMED]) + (f" and {n_more} more" if n_more > 0 else "")
 
 
-def used_up(limit):
-    """That a limit was used up, for messages."""
-    return f"time_limit={limit:g} s was used up"
+def too_short(limit):
+    """That a limit left no time, for messages."""
+    return f"time_limit={limit:g} s was too short"

@@ -23,12 +23,13 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
+from skacv._estimator.estimates.recording import Price
 from skacv.kernel._model import KernelModel
 from skacv.model_selection import stages, time_limit
 from skacv.staged import recorded
 from tests.callbacks import needs_callbacks
 
-USED_UP = "time_limit=10 s was used up"
+TOO_SHORT = "time_limit=10 s was too short"
 
 
 class Clock:
@@ -66,9 +67,20 @@ class Clock:
 def clock(monkeypatch):
     found = Clock()
     monkeypatch.setattr(time_limit, "perf_counter", found)
+    # A second of this clock is an update of a few rows.
+    monkeypatch.setattr(time_limit, "SHORTEST", 0.0)
     for kind in (IterativeRidge, Staged, KernelModel):
         monkeypatch.setattr(kind, "fit_up_to", found.timed(kind.fit_up_to))
     return found
+
+
+def test_a_short_update_does_not_say_that_a_machine_is_slow():
+    deadline = time_limit.Deadline(10)
+    short, long = Price(0, 1e-3, 100), Price(0.1, 0.1, 100)
+    deadline.learn(short, 0.05)
+    assert deadline.admits(long)
+    deadline.learn(long, 20.0)
+    assert not deadline.admits(long)
 
 
 def fitted(model, X, y):
@@ -108,7 +120,7 @@ def test_a_run_that_is_cut_equals_one_of_so_many_updates(
     assert 5 <= n_iter <= 8
     assert clock.now <= 10 * 1.25
     name = type(estimator).__name__
-    assert said == f"{USED_UP}: it has cut '{name}' at iteration {n_iter}."
+    assert said == f"{TOO_SHORT}: it has cut '{name}' at iteration {n_iter}."
     expected = clone(model).set_params(time_limit=None)
     expected.set_params(**{f"estimator__{count}": n_iter}).fit(*data)
     assert expected.results_["n_iter"][0] == n_iter
@@ -125,7 +137,7 @@ def test_the_first_update_ends_however_long_it_takes(data, clock):
     assert cut.results_["n_iter"] == [1]
     assert "at iteration 1." in said
     assert cut.predict(data[0]).shape == (80,)
-    with pytest.raises(AttributeError, match=f"no corrected score: {USED_UP}"):
+    with pytest.raises(AttributeError, match=f"no corrected score: {TOO_SHORT}"):
         cut.best_score_corrected_  # noqa: B018
 
 
@@ -175,11 +187,11 @@ def test_members_run_in_the_order_of_their_price(rule, data, clock):
     assert n_iter["short"] == 4
     assert 2 <= n_iter["middle"] < 9 - 4
     assert said == (
-        f"{USED_UP}: it has cut 'middle' at iteration {n_iter['middle']} and left out "
-        "'long'."
+        f"{TOO_SHORT}: it has cut 'middle' at iteration {n_iter['middle']} and left "
+        "out 'long'."
     )
     reasons = dict(zip(cut.results_["member"], cut.results_["left_out"]))
-    assert reasons == {"short": "", "middle": "", "long": USED_UP}
+    assert reasons == {"short": "", "middle": "", "long": TOO_SHORT}
     assert np.isnan(n_iter["long"])
     assert list(cut.weights_) == ["short", "middle"]
     others = [("short", ridge(4)), ("middle", ridge(int(n_iter["middle"])))]
@@ -214,7 +226,7 @@ def test_one_member_that_is_left_is_kept_by_itself(data, clock):
     cut, (said,) = fitted(model, *data)
     assert cut.weights_ == {"short": 1.0}
     assert said == (
-        f"{USED_UP}: it has cut 'short' at iteration 1 and left out 'long', 'middle'."
+        f"{TOO_SHORT}: it has cut 'short' at iteration 1 and left out 'long', 'middle'."
     )
     assert cut.estimator_ is cut.members_["short"]
     assert len(cut.results_["member"]) == 3
@@ -226,7 +238,7 @@ def test_combinations_of_a_grid_are_cut(data, clock):
         ridge(2), param_grid={"alpha": alphas}, cv=3, time_limit=10, random_state=0
     )
     cut, (said,) = fitted(model, *data)
-    is_out = np.array(cut.results_["left_out"]) == USED_UP
+    is_out = np.array(cut.results_["left_out"]) == TOO_SHORT
     assert is_out.sum() == 3  # two updates each, and nine seconds
     assert [each["alpha"] for each in cut.results_["params"]] == alphas
     assert is_out.tolist() == sorted(is_out)
@@ -254,7 +266,7 @@ def test_values_that_a_kernel_compares_are_cut(data, clock):
     assert len(set(gammas)) == len(gammas) > 1
     left_out = np.array(cut.results_["left_out"])
     assert (left_out == "").sum() >= 1
-    assert (left_out == USED_UP).sum() == said.count("with") - said.split("left out")[
+    assert (left_out == TOO_SHORT).sum() == said.count("with") - said.split("left out")[
         0
     ].count("with")
     assert cut.best_params_["gamma"] in gammas
