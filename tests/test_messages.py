@@ -145,7 +145,7 @@ def test_unknown_parameters(kind):
 def test_no_member_takes_the_data(rng):
     X, y = drawn(rng)
     X[0, 0] = np.nan
-    message = said(SelfStoppingRegressor(criterion="risk").fit, X, y)
+    message = said(SelfStoppingRegressor(criterion="risk", encoder=None).fit, X, y)
     assert "No model of SelfStoppingRegressor takes these data" in message
     assert "lasso: X has missing values" in message
 

@@ -153,11 +153,11 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     def _gives_probabilities(self):
         return True
 
-    # An iterate, and the factor that turns its decisions into log odds.
-    _scale: Any = None
+    # By iterates, the factor that turns their decisions into log odds.
+    _scales: Any = None
 
     def _recorded(self, coef_path, intercept_path, run):
-        return {**super()._recorded(coef_path, intercept_path, run), "_scale": None}
+        return {**super()._recorded(coef_path, intercept_path, run), "_scales": {}}
 
     def _take_from_record(self):
         self._scale_at(self.iteration_)
@@ -178,9 +178,10 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     def _scale_at(self, t):
         """The factor of iterate ``t``, computed when it is first read."""
-        if self._scale is None or self._scale[0] != t:
-            self._scale = t, self._fitted_scale(t)
-        return self._scale[1]
+        scales = {} if self._scales is None else self._scales  # none before fit
+        if t not in scales:
+            scales[t] = self._fitted_scale(t)
+        return scales[t]
 
     def _fitted_scale(self, t):
         """The factor of iterate ``t``, from held-out decisions."""

@@ -45,7 +45,7 @@ def check_members_are_weighed_once(candidates):
     ----------
     candidates : list of Candidate
     """
-    for member, _, estimator, _ in candidates:
+    for member, _, estimator, *_ in candidates:
         if isinstance(estimator, Staged):
             estimator = last_of(estimator.estimator)
         for name, value in weighing_classes(estimator).items():

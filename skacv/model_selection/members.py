@@ -436,8 +436,7 @@ class ComposedOfMembers(Composition):
         if self.encoder is not None and not (
             isinstance(self.encoder, str) and self.estimator is not None
         ):
-            tags.input_tags.allow_nan = True
-            tags.input_tags.categorical = tags.input_tags.string = True
+            tags.input_tags.allow_nan = tags.input_tags.string = True
         if self.estimator is None and self.task == "auto" and "task_" not in vars(self):
             # It may become one. Cross-validation then splits by classes where y has
             # some, and numbers as they come.

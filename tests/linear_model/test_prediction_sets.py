@@ -55,10 +55,10 @@ def shares_of(decision):
 
 def held_out_shares(name, model):
     """Probabilities of the held-out rows, fold after fold."""
-    path = np.asarray(model.cv_prediction_path_)[model.iteration_]
+    predictions = model.cv_prediction_path_[model.iteration_]
     if name == "trees":
-        return path
-    return shares_of(getattr(model, "probability_scale_", 1.0) * path)
+        return predictions
+    return shares_of(getattr(model, "probability_scale_", 1.0) * predictions)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import Staged
+from skacv._estimator.estimates import fitted_state
 from skacv.model_selection import ConformalizedQuantiles
 
 from ..oracles import least_with_mass
@@ -143,7 +144,7 @@ def test_where_residuals_alone_are_kept(rng, monkeypatch):
     X, y = drawn(rng, 60)
     model = ConformalizedQuantiles(trees(0.1), trees(0.9), cv=FOLDS)
     expected = model.fit(X, y).predict_interval(X, 0.8)
-    monkeypatch.setattr("skacv.staged.prediction.MOST_BESIDE_CHOICE", 1)
+    monkeypatch.setattr(fitted_state, "MOST_OF_CHOICE", 1)
     monkeypatch.setattr("skacv.staged.held_out.MOST_KEPT", 1)
     found = model.fit(X, y).predict_interval(X, 0.8)
     assert not hasattr(model.lower_.estimator_, "cv_prediction_path_")

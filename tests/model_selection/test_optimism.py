@@ -86,7 +86,7 @@ def test_the_corrected_score_is_that_of_loops(names, rule, weighted, data, rng):
 
 def test_leave_one_out_of_a_single_estimator(data):
     X, y = data
-    ridge = IterativeRidge(0.0, max_iter=40)
+    ridge = IterativeRidge(0.0, max_iter=40, keep_data=True)
     model = TrajectoryEarlyStoppingCV(ridge, criterion="loo", random_state=1)
     model.fit(X, y)
     fitted = model.estimator_

@@ -203,7 +203,7 @@ def test_a_member_has_its_best_combination_and_the_time_of_all(data):
 
 
 @pytest.mark.usefixtures("few_trees")
-@pytest.mark.filterwarnings("ignore:.* cannot be compared, since X has missing")
+@pytest.mark.filterwarnings("ignore:.* cannot be compared with encoder=None")
 def test_members_left_out_come_last_with_the_reason(data):
     X, y = data
     X[3, 2] = np.nan

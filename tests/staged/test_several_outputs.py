@@ -318,7 +318,7 @@ def test_intervals_have_the_residuals_of_each_output(rng):
     residuals = np.abs(model.cv_prediction_path_[-1] - model.cv_target_)
     width = np.sort(residuals, axis=0)[int(np.ceil(0.8 * (len(Y) + 1))) - 1]
     ends = [model.predict(X) - width, model.predict(X) + width]
-    actual = model.predict_interval(X, 0.8)
+    actual = model.predict_interval(X, 0.8, method="cv")
     np.testing.assert_allclose(actual, np.stack(ends, axis=2))
 
 

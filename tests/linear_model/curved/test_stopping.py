@@ -54,7 +54,8 @@ def test_any_scorer_on_pooled_held_out_predictions(case, held_out, rng):
     X, y = drawn(ALL[name][1], rng, (120, 6))
     if y.dtype.kind == "U":  # the Brier score takes no other labels
         y = (y == "yes").astype(int)
-    inner = model_of(name, max_iter=40, tol=0, **held_out)
+    # With its data a chosen iterate keeps the held-out predictions of all.
+    inner = model_of(name, max_iter=40, tol=0, keep_data=True, **held_out)
     model = TrajectoryEarlyStoppingCV(inner, criterion=scoring).fit(X, y)
     kind = "loo" if "loo" in held_out else "cv"
     rows = np.hstack(getattr(model.estimator_, f"{kind}_indices_"))

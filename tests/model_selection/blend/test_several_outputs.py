@@ -140,7 +140,7 @@ def test_regression_is_that_by_hand(n_outputs, outputs):
     )
     assert model.best_score_corrected_ == pytest.approx(corrected, rel=1e-6)
     # Every output has its own residuals.
-    actual = model.predict_interval(X, [0.5, 0.9])
+    actual = model.predict_interval(X, [0.5, 0.9], method="cv")
     assert actual.shape == (90, n_outputs, 2, 2)
     sizes = np.sort(np.abs(chosen @ weights - Y), axis=0)
     for place, coverage in enumerate((0.5, 0.9)):
