@@ -130,7 +130,9 @@ def test_a_progress_bar_of_the_front_door(kind, data, capsys, monkeypatch):
     pytest.importorskip("rich", reason="scikit-learn's ProgressBar is drawn by rich")
     from sklearn.callback import ProgressBar
 
-    monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal has no place for "100%"
+    # A narrow terminal has no place for "100%", and an earlier test may have had one.
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("rich._console", None)
     X, y = data
     y = y > 0 if kind is SelfStoppingClassifier else y
     expected = kind(random_state=0).fit(X, y)
