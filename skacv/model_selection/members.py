@@ -433,9 +433,9 @@ class ComposedOfMembers(Composition):
         # Members that run by default are those that can take the data.
         needs = any if self.estimator is None else all
         tags = tags_of(self._members(), super().__sklearn_tags__(), needs)
-        if self.encoder is not None and not (
-            isinstance(self.encoder, str) and self.estimator is not None
-        ):
+        is_automatic = isinstance(self.encoder, str)
+        encodes = self.estimator is None if is_automatic else self.encoder is not None
+        if encodes:
             tags.input_tags.allow_nan = tags.input_tags.string = True
         if self.estimator is None and self.task == "auto" and "task_" not in vars(self):
             # It may become one. Cross-validation then splits by classes where y has
