@@ -29,6 +29,7 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 from skacv.model_selection.advice import groups_of_copies
+from tests.cases import covering
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -167,8 +168,7 @@ def assert_as_plain(fitted, model, X, plain, y, of_classes):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@pytest.mark.parametrize("container", NUMBERS)
-@pytest.mark.parametrize("model", REGRESSORS)
+@covering(container=NUMBERS, model=REGRESSORS)
 def test_numbers(model, container, fitted):
     X, signal = drawn(np.random.default_rng(0))
     plain = np.round(4 * signal).astype(np.int64)
@@ -177,16 +177,16 @@ def test_numbers(model, container, fitted):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@pytest.mark.parametrize(
-    ("kind", "container"),
-    [
+@covering(
+    case=[
         *(("strings", name) for name in STRINGS),
         *(("booleans", name) for name in BOOLEANS),
         *(("codes", name) for name in CODES),
     ],
+    model=CLASSIFIERS,
 )
-@pytest.mark.parametrize("model", CLASSIFIERS)
-def test_labels(model, kind, container, fitted):
+def test_labels(case, model, fitted):
+    kind, container = case
     X, signal = drawn(np.random.default_rng(0))
     containers, plain = {
         "strings": (STRINGS, np.where(signal > 0, "b", "a")),
