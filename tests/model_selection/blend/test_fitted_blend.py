@@ -307,6 +307,7 @@ def test_arrays_of_another_namespace(data, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", [IterativeRidge, TrajectoryLogisticRegression])
 def test_checks_of_scikit_learn(cls):
-    pairs = [("a", cls(max_iter=10)), ("b", cls(0.01, max_iter=10))]
+    # Classes of very different weights take more than a few iterations.
+    pairs = [("a", cls(max_iter=100)), ("b", cls(0.01, max_iter=100))]
     model = TrajectoryEarlyStoppingCV(pairs, rule="blend")
     check_estimator(model)
