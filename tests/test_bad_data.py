@@ -56,7 +56,7 @@ REGRESSORS = {
         [("ridge", IterativeRidge(max_iter=3)), ("lasso", TrajectoryLasso(max_iter=3))],
         rule="blend",
     ),
-    "self": SelfStoppingRegressor(),
+    "self": SelfStoppingRegressor(encoder=None),
 }
 CLASSIFIERS = {
     "logistic": TrajectoryLogisticRegression(**SHORT),
@@ -67,7 +67,7 @@ CLASSIFIERS = {
     "scored": TrajectoryEarlyStoppingCV(
         TrajectoryLogisticRegression(max_iter=3), criterion="accuracy"
     ),
-    "self": SelfStoppingClassifier(),
+    "self": SelfStoppingClassifier(encoder=None),
 }
 TREES = {
     "staged": Staged(HistGradientBoostingRegressor(max_iter=2), cv=3),
