@@ -555,9 +555,14 @@ class TrajectoryEarlyStoppingCV(
         draws = fit_params[members[0][0]]
         groups = draw_once(candidates, origins, X, y, draws)
         for name, member in members:
-            own = [each for each in candidates if each.member == name]
-            estimators, weights = [each.estimator for each in own], fit_params[name]
-            member._share_work(estimators, own[0].X, y, weights.get("sample_weight"))
+            by_table = {}
+            for each in candidates:
+                if each.member == name:
+                    by_table.setdefault(id(each.X), []).append(each)
+            weights = fit_params[name].get("sample_weight")
+            for first, *others in by_table.values():
+                estimators = [each.estimator for each in (first, *others)]
+                member._share_work(estimators, first.X, y, weights)
         return groups
 
     def _cv_of(self, candidates):
@@ -583,12 +588,22 @@ class TrajectoryEarlyStoppingCV(
         best, run, choice = compared.best
         results, (score, error) = compared.results(), compared.score
         of_codes = {name: placed(each) for name, each in compared.members().items()}
-        members = {name: table.with_encoder(name, m) for name, m in of_codes.items()}
+        view = {
+            name: compared.candidates[place].view
+            for name, place in compared.best_places().items()
+        }
+        members = {
+            name: table.with_encoder(view[name], member)
+            for name, member in of_codes.items()
+        }
         used = [name for name, weight in compared.weights.items() if weight > 0]
         kept = members[used[0]]
         if len(used) > 1:
-            views = {name: table.with_view(name, m) for name, m in of_codes.items()}
-            kept = table.with_encoder(None, compared.blend(views))
+            viewed = {
+                name: table.with_view(view[name], member)
+                for name, member in of_codes.items()
+            }
+            kept = table.with_encoder(None, compared.blend(viewed))
         path, path_error = compared.best_path
         return {
             "estimator_": kept,

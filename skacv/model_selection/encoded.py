@@ -63,8 +63,8 @@ class EncodedTable:
         Number of columns of y.
     makes_dense : bool
         Whether a small sparse X becomes dense for members that take no sparse one.
-    views : dict of str to (transformer, array)
-        The fitted transformer, and what it makes of X, for members that need something
+    views : list of (transformer, array)
+        Fitted transformers, and what they make of X, for candidates that need something
         else than X.
     """
 
@@ -72,7 +72,7 @@ class EncodedTable:
     encoder: TableEncoder | None = None
     n_outputs: int = 1
     makes_dense: bool = False
-    views: dict = field(default_factory=dict)
+    views: list = field(default_factory=list)
 
     @classmethod
     def of(cls, X, y, encoder, is_default):
@@ -111,7 +111,7 @@ class EncodedTable:
         return len(self.encoder.one_hot().fit(self.X).get_feature_names_out())
 
     def encoded(self, candidate):
-        """A candidate with the table that it is fitted to, made once for its member.
+        """A candidate with the table that it is fitted to, made once for equal views.
 
         Parameters
         ----------
@@ -128,30 +128,27 @@ class EncodedTable:
             transformer = FunctionTransformer(dense, accept_sparse=True)
         if transformer is None:
             return candidate._replace(estimator=estimator, X=self.X)
-        if candidate.member not in self.views:
-            made = (
-                view for view in self.views.values() if are_alike(view, transformer)
-            )
-            view = next(made, None)
-            if view is None:
-                view = transformer, transformer.fit_transform(self.X)
-            self.views[candidate.member] = view
-        X = self.views[candidate.member][1]
-        return candidate._replace(estimator=estimator, X=X)
+        made = (view for view in self.views if are_alike(view, transformer))
+        view = next(made, None)
+        if view is None:
+            view = transformer, transformer.fit_transform(self.X)
+            self.views.append(view)
+        transformer, X = view
+        return candidate._replace(estimator=estimator, X=X, view=transformer)
 
-    def with_view(self, member, fitted):
-        """A fitted member that takes codes."""
-        if member not in self.views:
+    def with_view(self, view, fitted):
+        """A fitted member, with the view of its candidate, that takes codes."""
+        if view is None:
             return fitted
-        return TablePipeline.of_fitted([("view", self.views[member][0])], fitted)
+        return TablePipeline.of_fitted([("view", view)], fitted)
 
-    def with_encoder(self, member, fitted):
-        """A fitted member, or with None a blend of several, that takes X."""
+    def with_encoder(self, view, fitted):
+        """A fitted member, or without a view a blend of several, that takes X."""
         if self.encoder is None:
-            return self.with_view(member, fitted)
+            return self.with_view(view, fitted)
         steps = [("encoder", self.encoder)]
-        if member in self.views:
-            steps.append(("view", self.views[member][0]))
+        if view is not None:
+            steps.append(("view", view))
         pipeline = TablePipeline.of_fitted(steps, copy(fitted))
         pipeline.steps[-1][1]._encoded_names = pipeline.get_feature_names_out()
         return pipeline

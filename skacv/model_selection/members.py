@@ -42,6 +42,8 @@ class Candidate(NamedTuple):
         The table that it is fitted to; None before it is known.
     group : int
         Candidates of a group differ only in automatic parameters.
+    view : transformer or None
+        Makes X of the codes of an encoder, or of a sparse X; None if nothing does.
     """
 
     member: str
@@ -49,6 +51,7 @@ class Candidate(NamedTuple):
     estimator: object
     X: object = None
     group: int = 0
+    view: object = None
 
 
 def named(members):
@@ -366,12 +369,12 @@ class ComposedOfMembers(Composition):
         self._give_folds(candidates)
         compared = []
         for group, candidate in enumerate(map(table.encoded, candidates)):
-            name, params, estimator, X, _ = candidate
+            name, params, estimator, X, _, view = candidate
             weights = fit_params[name].get("sample_weight")
             for values in estimator._left_to_compare(X, y, weights):
                 _, _, estimator, *_ = candidate_of(name, candidate.estimator, values)
                 both = {**params, **values}
-                compared.append(Candidate(name, both, estimator, X, group))
+                compared.append(Candidate(name, both, estimator, X, group, view))
         return compared
 
     def _give_folds(self, candidates):

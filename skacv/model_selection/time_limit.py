@@ -127,7 +127,7 @@ class CandidateRun:
         """
         while (n_next := self._next(n_updates)) > self._n_updates:
             begun = clock()
-            # Of several steps only what the last one warns of counts.
+            # Only what the last of several steps warns of counts.
             with collected_warnings() as self.warned:
                 is_complete = self.estimator.fit_up_to(
                     n_next, self._X, self._y, **self._fit_params
@@ -187,7 +187,7 @@ def prices_of(groups, y):
             n_classes = len(np.unique(np.asarray(y)))
             n_outputs = n_classes if n_classes > 2 else 1
     prices = []
-    for (_, _, estimator, X, _), *_ in groups:
+    for (_, _, estimator, X, *_), *_ in groups:
         shape = X.shape if isinstance(X, RowSummary) else shape_of(X)
         # A collection may not know how many rows it has.
         n_rows = 1 if is_collection(X) else max(1, shape[0])

@@ -34,7 +34,7 @@ def likelier_classes(probabilities):
     falling = np.take_along_axis(probabilities, order, axis=1)
     before = np.cumsum(falling, axis=1)[:, :-1]
     before = np.concatenate([np.zeros((len(before), 1), before.dtype), before], axis=1)
-    # Of classes that are equally likely none is before another.
+    # Equally likely classes are not before one another.
     is_first = np.diff(falling, axis=1, prepend=np.inf) < 0
     before = np.maximum.accumulate(np.where(is_first, before, 0), axis=1)
     scores = np.empty_like(before)

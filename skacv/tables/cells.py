@@ -259,7 +259,7 @@ def _of_levels(codes, levels, is_declared=False):
     """
     of_text = {}
     place = np.full(len(levels) + 1, -1)
-    # Of a frame with very many levels, a few rows have few.
+    # A few rows of a frame with very many levels have few of them.
     occurring = range(len(levels)) if len(levels) <= len(codes) else np.unique(codes)
     for code in occurring:
         if code < 0 or is_missing(levels[code]):

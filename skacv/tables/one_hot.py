@@ -51,7 +51,7 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
         self.encoders_, self.tables_ = [], []
         # Whatever scikit-learn is configured to return elsewhere, these return arrays.
         if numbers:
-            # Of a column that has no value in the rows of a fold, the median is zero.
+            # A column without a value in the rows of a fold has the median zero.
             imputer = SimpleImputer(
                 strategy="median", add_indicator=True, keep_empty_features=True
             ).set_output(transform="default")

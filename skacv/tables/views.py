@@ -195,7 +195,7 @@ def _histograms(estimator, encoder, n_outputs):
         some = [columns[place] for place in categories]
         levels = OneHotCodes(some, encoder.min_frequency, drop="if_binary")
         parts = [("numbers", "passthrough", numbers), ("levels", levels, categories)]
-        # Of hundreds of levels most are rare, and none has a column.
+        # Most of hundreds of levels are rare, and have no column.
         most = MOST_LEVELS if n_outputs == 1 else np.inf
         many = _with_more_levels(columns, most)
         return _with_many(estimator, parts, many, encoder, n_outputs)

@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 from skacv import (
+    KernelEigenProRegressor,
     RowSummary,
     SelfStoppingClassifier,
     SelfStoppingRegressor,
@@ -269,3 +270,32 @@ def test_without_its_record_a_model_of_a_raw_table_predicts_the_same(rule, rng):
     whole.members_["lasso" if "lasso" in members else whole.best_member_].at_iteration(
         1
     )
+
+
+def test_each_combination_has_the_columns_that_it_needs(rng):
+    """The oracle: the kernel alone, after the columns of either setting by hand."""
+    frame, y = raw(rng)
+    kernel = KernelEigenProRegressor(gamma=0.1, max_iter=20, random_state=0)
+    splits = list(KFold(3, shuffle=True, random_state=0).split(frame))
+    model = TrajectoryEarlyStoppingCV(
+        kernel,
+        encoder=TableEncoder(),
+        param_grid={"standardize": [False, True]},
+        criterion="cv",
+        cv=splits,
+        patience=None,
+        random_state=0,
+    ).fit(frame, y)
+    columns = TableEncoder("codes").fit(frame)
+    scores = []
+    for scaled in (False, True):
+        view = columns.one_hot().set_params(scaled=scaled)
+        X = view.fit_transform(columns.codes(frame))
+        alone = TrajectoryEarlyStoppingCV(
+            kernel, criterion="cv", cv=splits, patience=None, random_state=0
+        )
+        scores.append(alone.fit(X, y).best_score_)
+    assert scores[0] != pytest.approx(scores[1], rel=0.01)
+    np.testing.assert_allclose(model.results_["best_score"], scores, rtol=1e-8)
+    assert scores[1] < scores[0]  # the last one, which is in use below
+    np.testing.assert_allclose(model.predict(frame), alone.predict(X), rtol=1e-8)
