@@ -299,3 +299,15 @@ def test_each_combination_has_the_columns_that_it_needs(rng):
     np.testing.assert_allclose(model.results_["best_score"], scores, rtol=1e-8)
     assert scores[1] < scores[0]  # the last one, which is in use below
     np.testing.assert_allclose(model.predict(frame), alone.predict(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_shuffled_target_of_an_awkward_table_has_an_honest_score(name):
+    table = TABLES[name]()
+    y = np.random.default_rng(1).permutation(table.y)
+    model = SelfStoppingRegressor(random_state=0).fit(table.X, y)
+    error = model.best_score_corrected_se_
+    assert model.best_score_corrected_ > np.var(y) - 3 * error
+    # The least of a path is a little optimistic; a leak would be nearer to the noise.
+    for member, path in model.member_paths_.items():
+        assert path.min() > 0.93 * np.var(y), member
