@@ -54,7 +54,7 @@ from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.linearised import replayed_steps
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.refit import LeftOutRows, Refit
+from skacv.risk.refit import LeftOutRows, LeaveOutRule
 
 N_FEATURES, N_NONZERO = 20, 5
 STRENGTH, STEP_SIZE = 1e-6, 0.5
@@ -153,7 +153,7 @@ def exact(problem, trajectory, left_out):
     """The same, by a run without each row."""
     stays = np.ones((left_out.n_rows, len(left_out.rows)), dtype=bool)
     stays[left_out.rows, np.arange(len(left_out.rows))] = False
-    weights = Refit(renormalises=False).without(problem, stays)
+    weights = LeaveOutRule(renormalises=False).without(problem, stays)
     for coef, _ in replayed(problem, trajectory, weights):
         yield coef[:, 0].T
 
@@ -220,7 +220,7 @@ def without_each_row(setting, n_left_out, rng):
     trajectory = run(problem, plan, np.zeros((1, N_FEATURES, 1)), tol=-1)
     rows = np.arange(n)[:n_left_out]
     # The published objective is a sum: without a row, the others count as before.
-    left_out = LeftOutRows.of(problem, rows, Refit(renormalises=False))
+    left_out = LeftOutRows.of(problem, rows, LeaveOutRule(renormalises=False))
     shown = set(iterates_to_show(setting).tolist())
     found = {
         name: timed(estimate(problem, trajectory, left_out), shown)

@@ -46,7 +46,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.refit import LeftOutRows, Refit
+from skacv.risk.refit import LeftOutRows, LeaveOutRule
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 LEAST_C, LARGEST_C = 1e-4, 10
@@ -93,7 +93,7 @@ def noisy_labels(n, p, rng):
 
 
 # Without a row, the penalty of a sum weighs more beside the mean of the others.
-REFIT = Refit(is_sum=True)
+REFIT = LeaveOutRule(is_sum=True)
 
 
 def without_rows(problem, n_updates, rows):

@@ -19,11 +19,11 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.risk.leave_out_rule import UNCENTRED
 from skacv.risk.left_out.replicas import leave_folds_out
 from skacv.risk.memory import curved_run
 from skacv.risk.memory.curved_run import CurvedRun
 from skacv.risk.memory.gradient_points import points_of
-from skacv.risk.refit import UNCENTRED
 
 # Those that differ the most come first: several outputs at once, kinks, no bound.
 LOSSES = [

@@ -3,7 +3,7 @@
 import numpy as np
 
 import skacv._estimator.run.fit as fit_module
-from skacv._estimator.run.sides import on_smaller_side
+from skacv._estimator.run.data_reduction import reduce_data
 from skacv.risk.memory.curved_run import HELD_OUT
 
 # With another loss than the squared error, held-out residuals come as factors, whose
@@ -18,11 +18,11 @@ class Sides:
 
     def __init__(self, monkeypatch):
         self.names, self.is_plain = [], False
-        monkeypatch.setattr(fit_module, "on_smaller_side", self)
+        monkeypatch.setattr(fit_module, "reduce_data", self)
 
     def __call__(self, estimator, data, folds, resume):
         if not self.is_plain:
-            data, folds = on_smaller_side(estimator, data, folds, resume)
+            data, folds = reduce_data(estimator, data, folds, resume)
         self.names.append(type(data).__name__)
         return data, folds
 

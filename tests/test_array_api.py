@@ -39,8 +39,8 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov, StochasticGradient
+from skacv.risk.leave_out_rule import UNCENTRED
 from skacv.risk.memory.memory_matrix import estimate_risk
-from skacv.risk.refit import UNCENTRED
 from tests.curved_runs import paths_of_folds, read_any_loss
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is missing")

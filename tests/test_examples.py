@@ -17,7 +17,7 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
-from skacv.risk.refit import LeftOutRows, Refit
+from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -145,7 +145,7 @@ def test_newton_step_is_exact_at_a_converged_ridge(rng):
     plan = [Phase(SquaredL2(0.1), GradientDescent(1 / problem.smoothness), 2000)]
     trajectory = run(problem, plan, np.zeros((1, 4, 1)))
     rows = np.array([0, 7, 14])
-    left_out = LeftOutRows.of(problem, rows, Refit())
+    left_out = LeftOutRows.of(problem, rows, LeaveOutRule())
     *_, found = names["newton_steps"](problem, trajectory, left_out, own_hessian=True)
     for row, coef in zip(rows, found):
         others = np.delete(X, row, axis=0)

@@ -19,7 +19,7 @@ from .._estimator.estimates.folds import groups_of, routing_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
-from .._estimator.parameters import plain
+from .._estimator.parameters import to_python_scalar
 from .._estimator.prediction.decisions import (
     RecordedProbabilisticClassifier,
     classes_of,
@@ -157,7 +157,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     def _rows_left_out(self, n_rows, rng):
         """The rows that ``loo`` asks for."""
-        loo = plain(self.loo)
+        loo = to_python_scalar(self.loo)
         if loo is False:
             return np.arange(0)
         if loo is not True and loo > n_rows:

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from .._compat import check_same_namespace, is_foreign, is_foreign_type
 from .._typing import Method
-from ..optim.namespaces import here, there
+from ..optim.namespaces import to_device_of, to_numpy
 
 # Fitted arrays of coefficients: where they are, X was.
 COEFFICIENTS = "coef_", "dual_coef_"
@@ -61,7 +61,7 @@ def attributes_on_device_of(X, y, estimator, attributes):
 
     def place(name, value):
         like = y if name == "classes_" else X
-        return there(value, like) if follows and is_foreign(like) else value
+        return to_device_of(value, like) if follows and is_foreign(like) else value
 
     return placed(attributes, place)
 
@@ -105,7 +105,7 @@ def in_numpy(estimator):
     for name, array in moved.items():
         # As it was, if it still is the one that was moved.
         former, found = copies.get(name, (None, None))
-        vars(twin)[name] = found if former is array else here(array)
+        vars(twin)[name] = found if former is array else to_numpy(array)
     twin._is_twin = True
     return twin
 
@@ -188,7 +188,7 @@ def _moved_as(estimator, found, twin):
         if name not in moved:
             return value
         is_same = value is vars(twin)[name]
-        return moved[name] if is_same else there(value, moved[name])
+        return moved[name] if is_same else to_device_of(value, moved[name])
 
     vars(found).update(placed(vars(found), place))
     return found
@@ -198,4 +198,4 @@ def _like(found, array):
     """A result where an array is, if it is an array of numbers, or several."""
     if isinstance(found, Iterator):
         return (_like(each, array) for each in found)
-    return there(found, array) if is_movable(found) else found
+    return to_device_of(found, array) if is_movable(found) else found

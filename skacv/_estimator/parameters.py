@@ -43,7 +43,7 @@ EIGENPRO_CONSTRAINTS = {
 ALPHA_CONSTRAINT = {"alpha": [NOT_NEGATIVE, "array-like", StrOptions({"path"})]}
 
 
-def plain(value):
+def to_python_scalar(value):
     """The value, a Python bool where it is NumPy's: for ``is True`` and ``== "auto"``.
 
     scikit-learn takes both as booleans, and a grid in an array has NumPy's.

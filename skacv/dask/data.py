@@ -14,14 +14,19 @@ from .._compat import class_weights
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import NAMES, check_size, check_target, validated_target
 from .._estimator.data.standardized import AS_PASSED, Standardized
-from .._estimator.data.training_data import Coded, ColumnData, Samples, column_data
+from .._estimator.data.training_data import (
+    ColumnData,
+    EncodedTarget,
+    Samples,
+    column_data,
+)
 from .._estimator.prediction.decisions import (
     check_class_weights,
     classes_of,
     targets_of,
 )
 from ..optim.problem import Problem
-from ..risk.refit import Refit
+from ..risk.leave_out_rule import LeaveOutRule
 from .block_sums import joined_moments, moments_of, squares_of
 from .folds import Labels, folds_of
 from .problem import (
@@ -93,10 +98,10 @@ def data_of(estimator, X, y, sample_weight):
     groups = RowGroups(X, y, sample_weight)
     if groups.n_rows < 2:
         raise ValueError(f"At least two rows are needed, got {groups.n_rows}.")
-    coded = _classes if is_classifier(estimator) else _targets
-    coder, labels, loss, names = coded(estimator, groups)
+    encoded = _classes if is_classifier(estimator) else _targets
+    coder, labels, loss, names = encoded(estimator, groups)
     folds = folds_of(estimator.cv, labels, groups.sizes)
-    groups = groups.coded(_coded, coder, folds)
+    groups = groups.encoded(_coded, coder, folds)
     n_folds = 0 if folds is None else folds.n_folds
     moments = groups.sum(moments_of, n_folds, combine=joined_moments)
     _check_moments(moments, loss, n_folds)
@@ -105,7 +110,7 @@ def data_of(estimator, X, y, sample_weight):
         columns, spreads = _standardized(
             groups, moments, estimator.fit_intercept, n_folds
         )
-        groups = groups.coded(_on_columns, columns)
+        groups = groups.encoded(_on_columns, columns)
         moments = groups.sum(moments_of, n_folds, combine=joined_moments)
     shown = _shown(estimator, groups, coder, loss, names, columns)
     return _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads)
@@ -150,8 +155,8 @@ def _shown(estimator, groups, coder, loss, names, columns):
     block, weights = groups.take(rows), np.ones(len(rows))
     y = coder.decoded(block.y)
     samples = Samples(block.X, y, weights, rows, block.X, names, columns)
-    coded = Coded(loss, block.y, weights, coder.is_flat, {})
-    return column_data(samples, coded, estimator.fit_intercept)
+    encoded = EncodedTarget(loss, block.y, weights, coder.is_1d, {})
+    return column_data(samples, encoded, estimator.fit_intercept)
 
 
 def _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads):
@@ -163,7 +168,7 @@ def _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads):
     folds = folds.part(slice(n_folds))
     if is_centered:
         offset, center = means.target.T, means.X
-        groups = groups.coded(_shifted, offset)
+        groups = groups.encoded(_shifted, offset)
     means, folds = means.shifted(offset.T), folds.shifted(offset.T)
     n_columns, weight = groups.n_columns + has_constant, float(means.weight[0])
     lacks = moments.largest[0] == (moments.least[0] if is_centered else 0)
@@ -174,7 +179,9 @@ def _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads):
         np.full((n_columns, 1), 1 / n_columns),
         loss,
         groups=groups,
-        refit=Refit(recentres=is_centered, is_sum=estimator._spec().strengths.is_sum),
+        refit=LeaveOutRule(
+            refits_intercept=is_centered, is_sum=estimator._spec().strengths.is_sum
+        ),
         has_constant=has_constant,
         means=means,
         spreads=spreads,
@@ -237,17 +244,17 @@ class TargetCoder:
 
     Attributes
     ----------
-    is_flat : bool
+    is_1d : bool
         Whether a row has one number.
     """
 
-    is_flat: bool
+    is_1d: bool
 
     def decoded(self, target):
         """Targets (n_rows, n_outputs) as they were passed."""
-        return target[:, 0] if self.is_flat else target
+        return target[:, 0] if self.is_1d else target
 
-    def coded(self, block):
+    def encoded(self, block):
         """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
         try:
             target = validated_target(block.y, of_classes=False).astype(np.float64)
@@ -271,7 +278,7 @@ class ClassCoder:
     classes: np.ndarray
     class_weight: np.ndarray
     loss: object
-    is_flat = False
+    is_1d = False
 
     def decoded(self, target):
         """Labels of targets (n_rows, n_outputs)."""
@@ -279,7 +286,7 @@ class ClassCoder:
             return self.classes[target.argmax(axis=1)]
         return self.classes[(target[:, 0] == self.loss.labels[1]).astype(int)]
 
-    def coded(self, block):
+    def encoded(self, block):
         """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
         label = np.searchsorted(self.classes, np.ravel(block.y))
         # The label of a row with weight zero may be none of the classes.
@@ -290,7 +297,7 @@ class ClassCoder:
 
 def _coded(block, coder, folds):
     """A block with targets as the loss takes them, with weights and with folds."""
-    target, weight = coder.coded(block)
+    target, weight = coder.encoded(block)
     return block._replace(
         y=target.astype(np.float64, copy=False),
         weight=weight.astype(np.float64, copy=False),
@@ -311,7 +318,7 @@ def _targets(estimator, groups):
             f"y must be one number for each row, got {shape[1]}: a single target is "
             f"what {type(estimator).__name__} has."
         )
-    coder = TargetCoder(is_flat=len(shape) == 1 or not estimator._multi_output)
+    coder = TargetCoder(is_1d=len(shape) == 1 or not estimator._multi_output)
     parts = [(np.zeros((2, 1)), np.ones(2))]
     if estimator._loss_reads_targets:
         parts = groups.sum(_gathered, coder, combine=add)
@@ -338,7 +345,7 @@ def _parts(y):
 
 
 def _gathered(block, coder):
-    return [coder.coded(block)]
+    return [coder.encoded(block)]
 
 
 def _classes(estimator, groups):

@@ -122,7 +122,7 @@ def read_risk(estimator, trajectory, data):
     ValueError
         If the run has moved more columns than moments are computed for.
     """
-    moved = trajectory.whole(trajectory.coef.any(axis=(0, 2)))
+    moved = trajectory.expand_to_groups(trajectory.coef.any(axis=(0, 2)))
     columns = np.flatnonzero(moved) if moved.any() else np.arange(1)
     if len(columns) > MOST_COLUMNS:
         raise ValueError(
@@ -130,7 +130,7 @@ def read_risk(estimator, trajectory, data):
             f"uses moments of at most {MOST_COLUMNS}: set risk=False, and cv=5 to "
             "evaluate iterates on folds."
         )
-    found = (columns, data.offset, data.is_flat)
+    found = (columns, data.offset, data.is_1d)
     summary = data.problem.groups.sum(_summarised, *found, combine=merged)
     loss = data.problem.loss
     own, _ = summary_data(summary, loss, estimator.fit_intercept, by_fold=False)
@@ -142,13 +142,13 @@ def read_risk(estimator, trajectory, data):
     return read_memory_matrix(FinishedRun(estimator, record, own, []))
 
 
-def _summarised(block, columns, offset, is_flat):
+def _summarised(block, columns, offset, is_1d):
     """The summary of some columns of a block, with the targets that were passed."""
     y = block.y + offset
     summary = RowSummary(n_folds=1)
     return summary.partial_fit(
         block.X[:, columns],
-        y[:, 0] if is_flat else y,
+        y[:, 0] if is_1d else y,
         block.weight,
         first_row=block.first,
     )

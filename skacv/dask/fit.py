@@ -6,10 +6,10 @@ from dask.base import tokenize
 
 from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.parameters import keeps_data, plain
+from .._estimator.parameters import keeps_data, to_python_scalar
 from .._estimator.run.conditioning import warn_of_uneven_columns
 from .._estimator.run.fit_run import FitRun, RowsToFit
-from ..optim.growing import SoFar
+from ..optim.growing import PathCache
 from ..optim.updates import ProximalGradient
 from .data import data_of
 from .estimates import read_folds, read_risk, read_rows
@@ -27,9 +27,9 @@ class FitRunOnWorkers(FitRun):
 
     def finished(self, estimator):
         """The run from which estimates are computed; automatic ones are off."""
-        values = self.carried.values[: len(self.trajectory.coef)]
+        values = self.side_runs.values[: len(self.trajectory.coef)]
         losses = self.data.problem.reported_losses(values)
-        self.so_far = self.so_far or SoFar()
+        self.so_far = self.so_far or PathCache()
         self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
         self.known = {name: {} for name in ESTIMATES}
         if len(self.data.fold_weights):
@@ -126,7 +126,7 @@ def check_asked(estimator, params):
             "keep_data=True keeps X and y in memory, where Dask input may not fit: set "
             "keep_data=False."
         )
-    if plain(estimator.loo) is True:
+    if to_python_scalar(estimator.loo) is True:
         raise ValueError(
             "loo=True leaves out every row, with a refit for each: for Dask input set "
             "the number of rows to leave out, such as loo=100, or use folds: cv=5."

@@ -16,7 +16,7 @@ import numpy as np
 from ..optim.design import Design, top_eigenvalue
 from ..optim.fits import Iterate
 from ..optim.problem import SINGULAR, Problem
-from ..risk.refit import Refit
+from ..risk.leave_out_rule import LeaveOutRule
 from .block_sums import (
     HalfSquare,
     LeftOut,
@@ -120,7 +120,7 @@ class Spreads:
         -------
         ColumnMaps
         """
-        is_centered = problem.refit.recentres
+        is_centered = problem.refit.refits_intercept
         mean = means.X - self.origin[:, None] if is_centered else means.X
         squares, n_columns = self.variance + mean**2, problem.design.shape[1]
         return self.columns.maps(mean, squares, self.variance, n_columns)
@@ -138,8 +138,8 @@ class ProblemOnWorkers(Problem):
     ----------
     groups : RowGroups
         With targets as the loss takes them.
-    refit : Refit
-        What a fit without some rows is; ``recentres`` says that fits are centred.
+    refit : LeaveOutRule
+        What a fit without some rows is; fits are centred if it ``refits_intercept``.
     has_constant : bool
         Whether the last coefficient is an intercept.
     means : Means
@@ -155,7 +155,7 @@ class ProblemOnWorkers(Problem):
     """
 
     groups: RowGroups = None
-    refit: Refit = None
+    refit: LeaveOutRule = None
     has_constant: bool = False
     means: Means = None
     spreads: Spreads = None
@@ -289,7 +289,7 @@ class FitsOnWorkers:
         """Coefficients of the features, and what is added to their products."""
         features = coef[:-1] if self.problem.has_constant else coef
         features = self._map("factor", features, 1.0) * features
-        if self.problem.refit.recentres:
+        if self.problem.refit.refits_intercept:
             return features, target - _by_fit(self.means.X, features)
         added = np.zeros(coef.shape[1:])
         if self.problem.has_constant:
@@ -310,7 +310,7 @@ class FitsOnWorkers:
         coef, intercept = self._parts(coef, target)
         args = coef, intercept, loss, self.left_out
         slopes, total = self._sum(slopes_of, *args, combine=added)
-        if self.problem.refit.recentres:
+        if self.problem.refit.refits_intercept:
             slopes -= self.means.X[:, None] * total
         else:
             slopes -= self._map("center", slopes, 0.0) * total

@@ -98,7 +98,7 @@ class RowGroups:
         self.n_rows = int(self.sizes.sum())
         self.target_shape = (self.n_rows, *np.shape(y)[1:])
         firsts = np.cumsum(self.sizes) - self.sizes
-        self._groups = self.coded(_placed, firsts)._groups
+        self._groups = self.encoded(_placed, firsts)._groups
 
     @property
     def n_groups(self):
@@ -138,7 +138,7 @@ class RowGroups:
             (found,) = dask.compute(parts[0], optimize_graph=False)
         return found
 
-    def coded(self, function, *args):
+    def encoded(self, function, *args):
         """The same rows with other targets, weights or folds, kept in their place.
 
         Parameters

@@ -7,7 +7,7 @@ over X per group.
 
 import numpy as np
 
-from ..optim.run import Alone, LiveRun
+from ..optim.run import LiveRun, NoSideRuns
 from .block_sums import LeftOut
 from .problem import FitsOnWorkers
 
@@ -15,7 +15,7 @@ from .problem import FitsOnWorkers
 WAITING_BYTES = 1 << 28
 
 
-class FoldsBeside(Alone):
+class FoldsBeside(NoSideRuns):
     """Folds beside a run on workers.
 
     Parameters
@@ -111,8 +111,8 @@ class RunOnWorkers(LiveRun):
     def go_on(self, planned, progress=None):
         """Take the updates of a plan that have not been taken yet."""
         super().go_on(planned, progress)
-        self.carried.check_stable(self.phases)
+        self.side_runs.check_stable(self.phases)
 
     def _objective(self, t, penalty):
         """The objective at an iterate; all that wait are evaluated in one round."""
-        return self.carried.evaluate()[t, 0] + penalty.value(self._record["coef"][t])
+        return self.side_runs.evaluate()[t, 0] + penalty.value(self._record["coef"][t])

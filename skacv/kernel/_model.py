@@ -18,8 +18,8 @@ from .._estimator.parameters import (
     ALPHA_CONSTRAINT,
     EIGENPRO_CONSTRAINTS,
     RUN_CONSTRAINTS,
-    plain,
     set_parameters,
+    to_python_scalar,
 )
 from .._estimator.run.fit import in_use, shape_of
 from .._estimator.run.plan import ModelSpec, ridge_penalty
@@ -58,7 +58,7 @@ SECONDS_TO_START, SECONDS_OF_PASS, SECONDS_AT_LEAST = 2e-8, 1e-9, 0.5
 class KernelModel(RecordedKernelModel, StoppingModel):
     """Base class of kernel machines that record their trajectory and stop early.
 
-    A subclass defines ``_coded_samples(X, y, sample_weight)`` and documents the
+    A subclass defines ``_encoded_samples(X, y, sample_weight)`` and documents the
     parameters.
     """
 
@@ -129,11 +129,11 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     # ---------------------------------------------------------------- the problem
 
-    def _data_of(self, samples, coded, folds, seed, resume):
+    def _data_of(self, samples, encoded, folds, seed, resume):
         """The problem that samples make, on their kernel, and the folds of its rows."""
         basis, kernel, rows = self._kernel_on(samples, folds, seed)
-        coded = replace(coded, names={**coded.names, **basis})
-        data = kernel_data(self, samples, coded, kernel, rows, seed)
+        encoded = replace(encoded, names={**encoded.names, **basis})
+        data = kernel_data(self, samples, encoded, kernel, rows, seed)
         # Its rows are in an order of their own.
         places = data.places_of(samples.rows)
         return data, [(places[fitted], places[held_out]) for fitted, held_out in folds]
@@ -225,7 +225,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         """Trace of the map from targets to predictions, where a basis is at hand."""
         problem, trajectory = run.data.problem, run.trajectory
         kind = Workload.recorded(problem, trajectory)
-        is_off = plain(self.loo) is False or method_for(kind) is not Spectral
+        is_off = to_python_scalar(self.loo) is False or method_for(kind) is not Spectral
         if is_off or kind.has_ridge_under_P():
             return {}
         values, _ = problem.row_basis(trajectory.preconditioner())
@@ -286,7 +286,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             return
         if len({c.standardize for c in candidates}) > 1:
             return
-        samples, _ = candidates[0]._coded_samples(X, y, sample_weight)
+        samples, _ = candidates[0]._encoded_samples(X, y, sample_weight)
         samples = candidates[0]._on_columns(samples)
         rows = rows_of(samples.columns.applied(samples.passed))
         budget = min(candidate._budget() for candidate in candidates)

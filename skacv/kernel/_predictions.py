@@ -9,11 +9,11 @@ from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import OF_RECORD
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.kernel_matrix import KernelMatrix, product
-from ..optim.namespaces import as_dtype, here, rows_in
+from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..optim.phases import first_updates
 from ..optim.predictors import StoredPredictors
 from ..optim.trajectory import Trajectory
-from ..risk.left_out.methods import Replicated, Request, Spectral, method_for
+from ..risk.left_out.methods import LeaveOneOutTask, Replicated, Spectral, method_for
 from .data import rows_of, working_dtype
 
 
@@ -41,7 +41,7 @@ class RecordedKernelModel(RecordedModel):
 
     def _take_from_record(self):
         """Keep the rows that predictions are made of, which have coefficients."""
-        dual_coef = here(self.dual_coef_)
+        dual_coef = to_numpy(self.dual_coef_)
         used = np.flatnonzero(dual_coef.reshape(len(dual_coef), -1).any(axis=1))
         if self._kernel is not None and len(used) < len(dual_coef):
             self.X_fit_ = rows_in(self.X_fit_, used)
@@ -94,7 +94,7 @@ class RecordedKernelModel(RecordedModel):
         held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
         held_out = held_out.reshape(t + 1, len(rows), -1)
         refit = self._spec().refit(data).of_run(trajectory)
-        request = Request(data.problem, trajectory, rows, refit)
+        request = LeaveOneOutTask(data.problem, trajectory, rows, refit)
         kind = request.run
         is_spectral = method_for(kind) is Spectral and not kind.has_ridge_under_P()
         for k, part in enumerate(request.outputs()):

@@ -4,13 +4,13 @@ import numpy as np
 
 from .._estimator.estimates.left_out import FEWEST_ROWS, unseen_folds
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.parameters import plain
+from .._estimator.parameters import to_python_scalar
 from .._estimator.run.fit import TrajectoryModel
 from .._estimator.run.plan import updates_to_wait
 from .._estimator.run.stopping import Patience
 from ..optim.phases import first_updates, n_planned_updates
 from ..optim.trajectory import Trajectory
-from ..risk.left_out.carried import CarriedFolds, LabelsAndFolds
+from ..risk.left_out.side_runs import LabelsAndFolds, SideFolds
 from ..risk.random_labels import random_signs
 
 # A run waits for as many more iterates as came before its best: what a step
@@ -24,14 +24,14 @@ FIRST_STAGE = 6
 class StoppingModel(TrajectoryModel):
     """A fit that stops early by ``patience`` and ``tol``, from its estimates."""
 
-    def _carried(self, run):
+    def _side_runs(self, run):
         """Labels, if rows are not left out exactly, and folds beside the run."""
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         seen, rng = planned.rows_seen(), np.random.default_rng(run.seed)
         folds = unseen_folds(run.folds, seen)
         refit = self._spec().refit(run.data).of_run(planned)
         if not self._takes_labels(problem, run.plan):
-            return CarriedFolds(problem, refit, folds) if folds else None
+            return SideFolds(problem, refit, folds) if folds else None
         labels = random_signs((len(problem.target), self.n_probes), rng)
         rows = np.setdiff1d(np.arange(len(labels)), seen)
         return LabelsAndFolds(problem, refit, labels, rows, folds)
@@ -39,7 +39,7 @@ class StoppingModel(TrajectoryModel):
     def _takes_labels(self, problem, plan):
         """Whether leave-one-out of all rows is read from random labels."""
         n_rows = len(problem.target)
-        if plain(self.loo) not in ("auto", True) or n_rows < FEWEST_ROWS:
+        if to_python_scalar(self.loo) not in ("auto", True) or n_rows < FEWEST_ROWS:
             return False
         update = plan[0].first_update
         is_same_map = problem.loss.is_quadratic and len(plan) == 1
@@ -116,4 +116,4 @@ class StoppingModel(TrajectoryModel):
 
 def _random_labels(run):
     """Leave-one-out by the random labels that a run carries, None if it has none."""
-    return None if run.carried is None else run.carried.left_out
+    return None if run.side_runs is None else run.side_runs.left_out

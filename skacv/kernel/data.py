@@ -8,7 +8,7 @@ from .._estimator.data.training_data import TrainingData
 from ..optim.arrays import design_of
 from ..optim.kernel import KernelDesign
 from ..optim.kernel_matrix import KernelMatrix
-from ..optim.namespaces import as_dtype, here, is_away, is_writeable, rows_in
+from ..optim.namespaces import as_dtype, is_on_device, is_writeable, rows_in, to_numpy
 from ..optim.problem import Problem
 from .kernels import check_kernel
 
@@ -64,7 +64,7 @@ class KernelData(TrainingData):
         elif self.is_centered:
             values = self.problem.design.center.values[:, 0]
             intercept = self.offset - np.einsum("i,tik->tk", values, coef)
-        return (dual[..., 0], intercept[:, 0]) if self.is_flat else (dual, intercept)
+        return (dual[..., 0], intercept[:, 0]) if self.is_1d else (dual, intercept)
 
     def iterates(self, dual_coef_path, intercept_path):
         """The coefficients of the run, from scikit-learn's shapes."""
@@ -87,7 +87,7 @@ class KernelData(TrainingData):
         return dual, intercept
 
 
-def kernel_data(estimator, samples, coded, kernel, rows, seed):
+def kernel_data(estimator, samples, encoded, kernel, rows, seed):
     """The problem of a kernel machine.
 
     Parameters
@@ -112,26 +112,26 @@ def kernel_data(estimator, samples, coded, kernel, rows, seed):
     """
     order = np.random.RandomState(seed).permutation(len(samples.y))
     X, dtype = rows_in(rows, order), working_dtype(len(order))
-    if is_away(X):
+    if is_on_device(X):
         check_device(X)
     if not kernel.is_positive:
         checked = rows_in(X, slice(CHECKED_ROWS))
-        check_kernel(here(kernel(checked, checked)).astype(np.float64, copy=False))
+        check_kernel(to_numpy(kernel(checked, checked)).astype(np.float64, copy=False))
     matrix = KernelMatrix(kernel, X, dtype, estimator._budget(), estimator._map)
-    weights = coded.weights[order]
+    weights = encoded.weights[order]
     row_weights = (weights / weights.sum())[:, None]
-    target, is_quadratic = coded.target[order], coded.loss.is_quadratic
+    target, is_quadratic = encoded.target[order], encoded.loss.is_quadratic
     is_centered = estimator.fit_intercept and is_quadratic
     has_constant = estimator.fit_intercept and not is_quadratic
     offset = row_weights.T @ target if is_centered else np.zeros((1, target.shape[1]))
     data = KernelData(
-        problem=Problem(None, target - offset, row_weights, coded.loss),
+        problem=Problem(None, target - offset, row_weights, encoded.loss),
         y=samples.y[order],
         total_weight=weights.sum(),
         rows=samples.rows[order],
         n_samples=samples.n_samples,
-        is_flat=coded.is_flat,
-        names={**samples.names, **coded.names},
+        is_1d=encoded.is_1d,
+        names={**samples.names, **encoded.names},
         offset=offset,
         is_centered=is_centered,
         has_constant=has_constant,

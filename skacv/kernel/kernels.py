@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from ..optim.kernel_matrix import blocks
-from ..optim.namespaces import as_dtype, dtype_of, here, is_away, namespace_of
+from ..optim.namespaces import as_dtype, dtype_of, is_on_device, namespace_of, to_numpy
 
 # Rows at a time where a diagonal has to be read off square blocks.
 DIAGONAL_ROWS = 64
@@ -46,19 +46,19 @@ def squared_distances(X, Z):
 
 def inner_products(X, Z):
     """Those of two sets of rows, (n, m), dense."""
-    return X @ Z.T if is_away(X) else safe_sparse_dot(X, Z.T, dense_output=True)
+    return X @ Z.T if is_on_device(X) else safe_sparse_dot(X, Z.T, dense_output=True)
 
 
 def squared_norms(X):
     """Those of rows, (n,)."""
-    if is_away(X):
+    if is_on_device(X):
         return namespace_of(X).sum(X**2, axis=1)
     return row_norms(X, squared=True)
 
 
 def exponential(array):
     """In place of the array, where its namespace can."""
-    if is_away(array):
+    if is_on_device(array):
         return namespace_of(array).exp(array)
     return np.exp(array, out=array)
 
@@ -119,7 +119,7 @@ class Polynomial:
 
     def diagonal(self, X):
         """k(x, x) of every row, (n,)."""
-        return self._of_products(here(squared_norms(X)).astype(np.float64))
+        return self._of_products(to_numpy(squared_norms(X)).astype(np.float64))
 
     def _of_products(self, products):
         products *= self.gamma
@@ -255,7 +255,7 @@ def check_kernel(values):
 def check_squares(X):
     """Raise where products of rows, of which named kernels are made, overflow."""
     with np.errstate(over="ignore"):
-        norms = here(squared_norms(X))
+        norms = to_numpy(squared_norms(X))
     if not np.isfinite(norms).all():
         raise ValueError(f"Squares of entries of X overflow in {dtype_of(X)}: scale X.")
 

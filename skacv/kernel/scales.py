@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 
 from .._estimator.run.stopping import halved
-from ..optim.namespaces import here, rows_in
+from ..optim.namespaces import rows_in, to_numpy
 from .kernels import scale_gamma
 
 # Multiples of gamma="scale".
@@ -56,7 +56,7 @@ def chosen_scale(estimator, samples, folds, seed):
     """
     rng = np.random.RandomState(seed)
     rows = _drawn(samples.y, _most_rows(estimator), is_classifier(estimator), rng)
-    data = here(rows_in(samples.X, rows)), samples.y[rows], samples.weights[rows]
+    data = to_numpy(rows_in(samples.X, rows)), samples.y[rows], samples.weights[rows]
     gammas = gammas_of(estimator.kernel, samples.X)
     settings = estimator.get_params(deep=False)
     settings = {name: settings[name] for name in SHARED if name in settings}

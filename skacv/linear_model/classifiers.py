@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import INVERSE, documented
-from .._estimator.parameters import plain, set_parameters
+from .._estimator.parameters import set_parameters, to_python_scalar
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.prediction.inference import LogisticInference
 from .._estimator.run.plan import Solver
@@ -31,7 +31,7 @@ class NewtonOnManyRows(Solver):
         n_rows, n_columns = design.shape
         width = n_columns * problem.target.shape[1]
         is_tall = width <= MOST_COEFFICIENTS and n_rows >= LEAST_ROWS
-        takes_newton = is_tall and design.is_matrix and not design.is_away
+        takes_newton = is_tall and design.is_matrix and not design.is_on_device
         return SimplifiedNewton(1.0) if takes_newton else super().on(problem, seed)
 
 
@@ -154,7 +154,8 @@ default="auto"
     def _spec(self):
         spec = super()._spec()
         is_left_to_us = self.solver == self.step_size == "auto" and all(
-            plain(asked) in ("auto", False) for asked in (self.risk, self.loo)
+            to_python_scalar(asked) in ("auto", False)
+            for asked in (self.risk, self.loo)
         )
         has_strengths = len(spec.strengths) > 1 and self.l1_ratio == 0
         if not (is_left_to_us and has_strengths):

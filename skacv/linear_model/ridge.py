@@ -9,7 +9,11 @@ from numpy.typing import ArrayLike
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
-from .._estimator.parameters import EIGENPRO_CONSTRAINTS, plain, set_parameters
+from .._estimator.parameters import (
+    EIGENPRO_CONSTRAINTS,
+    set_parameters,
+    to_python_scalar,
+)
 from .._estimator.run.plan import ModelSpec, Solver, ridge_penalty
 from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
 from .._typing import RandomState
@@ -192,7 +196,7 @@ class IterativeRidge(SquaredErrorRegressor):
             strengths = replace(strengths, n_path=N_EXACT, ratio=EXACT_RATIO)
         if self.solver == "eigenpro":
             sizes = self.subsample_size, self.n_components, self.batch_size
-            solver = RidgeEigenPro(None, *sizes, plain(self.risk) == "exact")
+            solver = RidgeEigenPro(None, *sizes, to_python_scalar(self.risk) == "exact")
         elif self.solver == "heavy_ball":
             solver = Solver(HeavyBall(1.0, float(self.momentum)))
         else:

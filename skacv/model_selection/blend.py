@@ -14,7 +14,7 @@ from .._estimator.estimates.fitted_state import without_record
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
 from ..optim.losses import Loss
-from ..optim.namespaces import here, there
+from ..optim.namespaces import to_device_of, to_numpy
 from ..risk.intervals import (
     HeldOutResiduals,
     checked_coverage,
@@ -175,7 +175,7 @@ class Blend(Composition):
 
 def _placed(found, X):
     """A result in NumPy, moved to the device of X if it is numeric."""
-    return there(found, X) if is_foreign(X) and is_movable(found) else found
+    return to_device_of(found, X) if is_foreign(X) and is_movable(found) else found
 
 
 def _moved(member, t):
@@ -277,7 +277,7 @@ class BlendedRegressor(RegressorMixin, Blend):
         check_in_memory(X)
         coverage = checked_coverage(coverage)
         held_out = self._held_out_by(method)
-        predictions, sizes = here(self.predict(X)), None
+        predictions, sizes = to_numpy(self.predict(X)), None
         if method != held_out.method:
             sizes = sizes_by_prediction(held_out.rows, predictions)
         return _placed(
@@ -396,10 +396,10 @@ class BlendedClassifier(ClassifierMixin, Blend):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        found = here(self.predict_proba(X))
+        found = to_numpy(self.predict_proba(X))
         if self._is_multilabel:
             return indicator_of(found)
-        return _placed(label_of(found, here(self.classes_)), X)
+        return _placed(label_of(found, to_numpy(self.classes_)), X)
 
     @takes_coverage
     def predict_set(self, X, coverage=0.9, method="lac"):
@@ -432,10 +432,10 @@ class BlendedClassifier(ClassifierMixin, Blend):
         coverage = checked_coverage(coverage)
         check_score(method)
         rows = self._held_out_rows().rows
-        probabilities = here(self.predict_proba(X))
+        probabilities = to_numpy(self.predict_proba(X))
         return _placed(sets_around(probabilities, rows, coverage, method), X)
 
     def _logarithms(self, X):
         """Logarithms of the probabilities, clipped above zero."""
-        found = here(self.predict_proba(X))
+        found = to_numpy(self.predict_proba(X))
         return np.log(np.maximum(found, np.finfo(found.dtype).tiny))

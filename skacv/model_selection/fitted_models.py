@@ -259,7 +259,7 @@ def recorded(estimator, X, y, weights):
     """
     target = estimator._target(y)
     line = line_of(estimator, X, target.shape[1])
-    data = linear_data(estimator, *estimator._coded_samples(X, y, weights))
+    data = linear_data(estimator, *estimator._encoded_samples(X, y, weights))
     # Rows of weight zero are not among the prepared ones.
     own_weights = np.zeros(len(weights))
     own_weights[data.rows] = data.problem.row_weights[:, 0]

@@ -11,7 +11,7 @@ from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
 
 
-class OfOneTask(TrajectoryEarlyStoppingCV):
+class FixedTask(TrajectoryEarlyStoppingCV):
     """A stopping estimator with one ``task``, which a subclass defines."""
 
     _parameter_constraints = dict(TrajectoryEarlyStoppingCV._parameter_constraints)
@@ -38,7 +38,7 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
 
 
 @documented(SHARED)
-class SelfStoppingRegressor(OfOneTask):
+class SelfStoppingRegressor(FixedTask):
     """Regression by iterative models, stopped at their best iterates and combined.
 
     Each model is run once, side by side with folds that estimate the loss of every
@@ -172,7 +172,7 @@ default=None
 
 
 @documented(CLASSIFIERS, SelfStoppingRegressor)
-class SelfStoppingClassifier(OfOneTask):
+class SelfStoppingClassifier(FixedTask):
     """Classification by iterative models, stopped at their best iterates and combined.
 
     Each model is run once, side by side with folds that estimate the loss of every
@@ -230,7 +230,7 @@ default=None
 
     task = "classification"
     _parameter_constraints = {
-        **OfOneTask._parameter_constraints,
+        **FixedTask._parameter_constraints,
         "class_weight": TrajectoryEarlyStoppingCV._parameter_constraints[
             "class_weight"
         ],

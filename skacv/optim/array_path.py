@@ -7,7 +7,7 @@ from operator import index
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .matrix import slices
+from .blocks import slices
 
 ENTRIES_PER_BLOCK = 1 << 20
 

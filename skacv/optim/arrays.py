@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .blocks import slices
 from .design import ColumnDesign, scaled_gram
-from .matrix import ROW_BLOCK, MatrixDesign, slices
+from .matrix import ROW_BLOCK, MatrixDesign
 from .namespaces import (
     as_dtype,
     dtype_of,
-    here,
     namespace_of,
     part_of,
     rows_in,
-    there,
+    to_device_of,
+    to_numpy,
 )
 from .packed import n_packed, packed_eigenvalues
 from .sparse import SparseDesign
@@ -112,10 +113,10 @@ class ArrayDesign(MatrixDesign):
             block = part_of(self.X, rows, columns)
             if self.center is not None:
                 # In double precision, as the centre.
-                block = block - there(self.center[columns].T, self.X)
+                block = block - to_device_of(self.center[columns].T, self.X)
             if self.row_scale is not None:
                 scale = self.row_scale[rows].astype(self.dtype, copy=False)
-                block = block * there(scale, self.X)
+                block = block * to_device_of(scale, self.X)
             # Last: large means that are taken off cost no digits.
             yield rows, as_dtype(block, dtype)
 
@@ -123,26 +124,26 @@ class ArrayDesign(MatrixDesign):
         """The columns in a slice, centred and without their scale, where X is."""
         if self.center is None:
             return as_dtype(self.X[:, columns], self.dtype)
-        return self.X[:, columns] - there(self.center[columns].T, self.X)
+        return self.X[:, columns] - to_device_of(self.center[columns].T, self.X)
 
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns)."""
         total, weights = 0.0, weights.astype(self.dtype, copy=False)
         for rows, block in self._arrays(self._product_size(self.shape[1])):
-            total += block.T @ (block * there(weights[rows], self.X))
-        return here(total)
+            total += block.T @ (block * to_device_of(weights[rows], self.X))
+        return to_numpy(total)
 
     def squared_row_norms(self):
         """Squared Euclidean norm of every row, (n_rows,)."""
         sums = [self._namespace.sum(block**2, axis=1) for _, block in self._arrays()]
-        return np.concatenate([here(each) for each in sums])
+        return np.concatenate([to_numpy(each) for each in sums])
 
     def squares_t_dot(self, weights):
         """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
         total, weights = 0.0, weights.astype(self.dtype, copy=False)
         for rows, block in self._arrays():
-            total += (block**2).T @ there(weights[rows], self.X)
-        return here(total)
+            total += (block**2).T @ to_device_of(weights[rows], self.X)
+        return to_numpy(total)
 
     def mapped_columns(self, factor, center):
         """The design whose columns are factor (column - center), a new array.
@@ -151,16 +152,16 @@ class ArrayDesign(MatrixDesign):
         """
         moved = self._of(self.X, self.shifted(center).center, None)
         X = moved.selection(np.arange(self.shape[1]), self.storage_dtype).X
-        X *= there(factor.astype(self.storage_dtype)[None], self.X)
+        X *= to_device_of(factor.astype(self.storage_dtype)[None], self.X)
         return self._of(X, None, self.row_scale)
 
     def column_sizes(self):
         """Euclidean norm and largest absolute entry of every column."""
         squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
         for _, block in self._arrays():
-            squares += here(self._namespace.sum(block**2, axis=0))
+            squares += to_numpy(self._namespace.sum(block**2, axis=0))
             size = self._namespace.max(self._namespace.abs(block), axis=0)
-            np.maximum(largest, here(size), out=largest)
+            np.maximum(largest, to_numpy(size), out=largest)
         return np.sqrt(squares), largest
 
     def is_zero(self):
@@ -363,15 +364,15 @@ class DeviceDesign(ArrayDesign):
         As in :class:`MatrixDesign`.
     """
 
-    is_away = True
+    is_on_device = True
 
     @property
     def n_stored(self):
         return self.shape[0] * self.shape[1]
 
     def _times(self, coef):
-        moved = there(coef.astype(self.dtype, copy=False), self.X)
-        found = np.concatenate([here(block @ moved) for _, block in self._stored()])
+        moved = to_device_of(coef.astype(self.dtype, copy=False), self.X)
+        found = np.concatenate([to_numpy(block @ moved) for _, block in self._stored()])
         return found.astype(np.result_type(self.storage_dtype, coef), copy=False)
 
     def _transpose_times(self, slopes):
@@ -380,8 +381,8 @@ class DeviceDesign(ArrayDesign):
 
     def _weighted_sum(self, weights):
         blocks = self._stored()
-        return here(
-            sum(block.T @ there(weights[rows], self.X) for rows, block in blocks)
+        return to_numpy(
+            sum(block.T @ to_device_of(weights[rows], self.X) for rows, block in blocks)
         )
 
     def _stored(self):
@@ -398,7 +399,7 @@ class DeviceDesign(ArrayDesign):
         for columns in slices(self.shape[1], self._block_size(self.shape[0])):
             block = self._centered_columns(columns)
             total += block @ block.T
-        return scaled_gram(here(total), self.row_scale)
+        return scaled_gram(to_numpy(total), self.row_scale)
 
     def selection(self, index, dtype):
         """A separate design of the columns in ``index``, as in memory."""
@@ -407,7 +408,7 @@ class DeviceDesign(ArrayDesign):
 
     def dense_columns(self, index, dtype):
         """The columns in ``index`` as a NumPy array."""
-        return here(self._selected(index, dtype))
+        return to_numpy(self._selected(index, dtype))
 
     def _selected(self, index, dtype):
         """The columns in ``index``, centred and scaled, where X is."""
@@ -421,7 +422,7 @@ class DeviceDesign(ArrayDesign):
     def ones_selected(self, dtype):
         """A column of ones, scaled like the rows, to append to a selection."""
         dtype = _less_precise(dtype, self.storage_dtype)
-        return DeviceDesign(there(self.row_scales().astype(dtype), self.X))
+        return DeviceDesign(to_device_of(self.row_scales().astype(dtype), self.X))
 
 
 def _less_precise(dtype, other):
@@ -467,7 +468,7 @@ def check_digits(X):
     """
     n_rows, n_columns = (min(LOOKED_AT, size) for size in X.shape)
     some = X[:n_rows, :n_columns]
-    known, found = here(some).astype(np.float64), here(some @ some.T)
+    known, found = to_numpy(some).astype(np.float64), to_numpy(some @ some.T)
     size, dtype = np.abs(known) @ np.abs(known).T, dtype_of(X)
     tolerance = ROUNDINGS * np.finfo(dtype).eps * size
     if (np.abs(found - known @ known.T) > tolerance).any():

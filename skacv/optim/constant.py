@@ -17,7 +17,7 @@ class WithConstant(InMemoryDesign):
     def __init__(self, features):
         self.features = features
         self.shape = features.shape[0], features.shape[1] + 1
-        self.dtype, self.is_away = features.dtype, features.is_away
+        self.dtype, self.is_on_device = features.dtype, features.is_on_device
 
     @property
     def storage_dtype(self):

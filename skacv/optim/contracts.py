@@ -188,7 +188,7 @@ def _some_columns(penalty, n_columns, rng):
     """A few columns, completed by those that their prox depends on."""
     mask = np.zeros(n_columns, dtype=bool)
     mask[rng.permutation(n_columns)[: min(N_CHECKED, (n_columns + 1) // 2)]] = True
-    return np.flatnonzero(penalty.whole(mask))
+    return np.flatnonzero(penalty.expand_to_groups(mask))
 
 
 def _difference(function, point, along):

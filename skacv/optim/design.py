@@ -30,7 +30,7 @@ class Design(ABC):
     ``side``
         "columns" or "rows": whether inner products of columns or of rows are formed,
         n_columns squared or n_rows squared of them.
-    ``is_away``
+    ``is_on_device``
         Whether its arrays are in another namespace, perhaps on another device, than the
         results of its products.
     ``dot``, ``t_dot``
@@ -51,7 +51,7 @@ class Design(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
     side: str
-    has_columns = is_matrix = is_away = is_dual = False
+    has_columns = is_matrix = is_on_device = is_dual = False
 
     @property
     def storage_dtype(self) -> np.dtype:

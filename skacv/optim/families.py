@@ -188,7 +188,7 @@ class Grouped(ComparesArrays, Penalty):
             "(loo=True)."
         )
 
-    def whole(self, mask: np.ndarray) -> np.ndarray:
+    def expand_to_groups(self, mask: np.ndarray) -> np.ndarray:
         touched = np.zeros(len(self.weights), dtype=bool)
         touched[self.groups[mask]] = True
         return touched[self.groups]

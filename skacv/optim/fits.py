@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
+from .blocks import slices
 from .column_maps import ColumnMaps
-from .matrix import slices
 from .problem import SINGULAR, hessian
 from .quadratic import pays, quadratic_gradient
 from .threads import LARGE, in_threads
@@ -36,7 +36,7 @@ class Iterate(NamedTuple):
     coef : ndarray of shape (n_columns, n_outputs, n_fits)
     predictor : ndarray of shape (n_rows, n_outputs, n_fits) or None
         Linear predictors, where a run carries them along, see
-        :func:`~skacv.optim.run.carries_predictors`.
+        :func:`~skacv.optim.run.keeps_predictors`.
     """
 
     coef: np.ndarray
@@ -62,11 +62,11 @@ class Weights:
 
     rows: np.ndarray
     penalty_scale: float | np.ndarray = 1.0
-    recentres: bool = False
+    refits_intercept: bool = False
     columns: ColumnMaps | None = None
 
 
-class Fits:
+class WeightedFits:
     """One problem with several weights of its rows.
 
     Parameters
@@ -81,14 +81,14 @@ class Fits:
         weights = Weights(problem.row_weights) if weights is None else weights
         dtype = problem.design.dtype
         self.problem = problem
-        self.recentres = weights.recentres
+        self.refits_intercept = weights.refits_intercept
         # In memory fit after fit, as products with an array are.
         self.row_weights = np.asfortranarray(weights.rows, dtype)[:, None, :]
         self.penalty_scale = _one_number(weights.penalty_scale, dtype)
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
         # Eigenvectors of the Hessians of fits, where these do not change.
         self._bases = {}
-        self._has_rows = problem.design.is_matrix and not problem.design.is_away
+        self._has_rows = problem.design.is_matrix and not problem.design.is_on_device
         # Second moments take the place of rows once gradients have taken as much.
         is_quadratic = target is None and problem.loss.is_quadratic
         self._may_be_summed = is_quadratic and self._has_rows
@@ -97,7 +97,7 @@ class Fits:
             target = np.asfortranarray(problem.target)[:, :, None]
         self.target = target
         # Whether iterates have their linear predictors; a run may let them.
-        self.carries_predictors = problem.design.is_dual
+        self.keeps_predictors = problem.design.is_dual
 
     @property
     def n_fits(self):
@@ -117,7 +117,7 @@ class Fits:
 
     def iterate(self, coef):
         """An iterate, with its linear predictors where they are carried along."""
-        return Iterate(coef, self.predictor(coef) if self.carries_predictors else None)
+        return Iterate(coef, self.predictor(coef) if self.keeps_predictors else None)
 
     def evaluated(self, coef):
         """An iterate with its predictors, for its objective and the next gradient.
@@ -157,7 +157,7 @@ class Fits:
     def _goes_by_blocks(self):
         """Whether slopes of all rows would take more than a cache, in one array."""
         is_large = self.row_weights.size * self.target.shape[1] > MOST_AT_ONCE
-        return is_large and self._has_rows and not self.recentres
+        return is_large and self._has_rows and not self.refits_intercept
 
     def _gradient_by_blocks(self, coef):
         """The gradient from blocks of rows, whose slopes stay in cache: one pass."""
@@ -212,7 +212,7 @@ class Fits:
     def predictor(self, coef):
         """Linear predictors, with the intercepts of fits that centre for themselves."""
         product = self.linear_predictor(coef)
-        if self.recentres:
+        if self.refits_intercept:
             residual = product - self.target
             product -= np.einsum("rof,rkf->kf", self._shares, residual)
         return product
@@ -227,7 +227,7 @@ class Fits:
         own : ndarray of shape (..., n_columns, n_outputs, n_fits)
             As :meth:`of_design` gives them.
         """
-        if self.recentres:
+        if self.refits_intercept:
             columns, target = self._means
             return target - np.einsum("jf,...jkf->...kf", columns, own)
         if self.columns is not None:
@@ -312,7 +312,7 @@ class Fits:
         design, weights = self.problem.design, self.row_weights[:, :, r]
         if self.columns is not None:
             design = design.shifted(self.columns.center[:, r])
-        if self.recentres:
+        if self.refits_intercept:
             design = design.centered(weights)
         found = hessian(design, curvature * weights[:, :, None])
         if self.columns is not None:
@@ -367,7 +367,7 @@ class Fits:
         if self.columns is not None:
             columns = self.columns
             design = design.mapped_columns(columns.factor[:, r], columns.center[:, r])
-        if self.recentres:
+        if self.refits_intercept:
             design = design.centered(weights)
         return replace(self.problem, design=design, row_weights=weights)
 
@@ -377,7 +377,7 @@ class Fits:
         fits.problem, fits._bases = replace(self.problem, design=design), {}
         fits._may_be_summed, fits._by_moments = False, None
         fits.columns = self.columns and self.columns.of_columns(index)
-        if self.recentres:
+        if self.refits_intercept:
             columns, target = self._means
             fits._means = columns[index], target
         return fits
@@ -388,7 +388,7 @@ class Fits:
         weights = Weights(
             self.row_weights[rows, 0] * share, self.penalty_scale, columns=self.columns
         )
-        return Fits(self.problem.batch(rows), weights, self.target[rows])
+        return WeightedFits(self.problem.batch(rows), weights, self.target[rows])
 
     def slopes(self, predictor):
         """Derivatives of every fit's loss in the predictors, times the weights."""

@@ -21,7 +21,7 @@ def with_room(array, n_used, n_wanted):
     return longer
 
 
-class SoFar:
+class PathCache:
     """Values of the iterates of a run, computed only for new ones.
 
     A run that is evaluated as it goes is read again and again, and what has been

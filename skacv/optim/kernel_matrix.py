@@ -2,8 +2,16 @@
 
 import numpy as np
 
-from .matrix import slices
-from .namespaces import empty, free_bytes, here, namespace_of, part_of, rows_in, there
+from .blocks import slices
+from .namespaces import (
+    empty,
+    free_bytes,
+    namespace_of,
+    part_of,
+    rows_in,
+    to_device_of,
+    to_numpy,
+)
 
 # A block is a few arrays of this size while it is computed, kept in the cache.
 BLOCK_BYTES = 1 << 22
@@ -58,7 +66,7 @@ class KernelMatrix:
 
     def square(self, index):
         """Rows and columns of the matrix, (n_index, n_index); not to be written to."""
-        return here(self._square(index))
+        return to_numpy(self._square(index))
 
     def _square(self, index):
         if self.values is not None:
@@ -81,7 +89,9 @@ class KernelMatrix:
         part = self._square(rows)
 
         def multiply(coef):
-            return here(part @ there(coef.astype(self.dtype, copy=False), part))
+            return to_numpy(
+                part @ to_device_of(coef.astype(self.dtype, copy=False), part)
+            )
 
         return multiply
 
@@ -97,10 +107,10 @@ class KernelMatrix:
         if self.values is None:
             X, Z = self._data(rows), self._data(columns)
             return product(self.kernel, X, Z, coef, self.map)
-        coef = there(coef, self.values)
+        coef = to_device_of(coef, self.values)
         if is_every(rows):  # entries of the symmetric matrix as they lie in memory
-            return here(part_of(self.values, columns, EVERY).T @ coef)
-        return here(part_of(self.values, rows, columns) @ coef)
+            return to_numpy(part_of(self.values, columns, EVERY).T @ coef)
+        return to_numpy(part_of(self.values, rows, columns) @ coef)
 
     def _data(self, rows):
         """The training rows, without a copy of all."""
@@ -110,7 +120,7 @@ class KernelMatrix:
         """The whole matrix; what is below the diagonal is mirrored."""
         X, namespace = self.X, namespace_of(self.X)
         matrix = empty((len(self), len(self)), self.dtype, X)
-        diagonal = there(self.diagonal.astype(self.dtype), X)
+        diagonal = to_device_of(self.diagonal.astype(self.dtype), X)
 
         def fill(rows):
             matrix[rows, : rows.stop] = self.kernel(X[rows, :], X[: rows.stop, :])
@@ -154,10 +164,10 @@ def product(kernel, X, Z, coef, map=map):
     found = np.zeros((X.shape[0], coef.shape[1]), coef.dtype)
     if not coef.size:
         return found
-    moved = there(coef, Z)
+    moved = to_device_of(coef, Z)
 
     def fill(rows):
-        found[rows] = here(kernel(X[rows, :], Z) @ moved)
+        found[rows] = to_numpy(kernel(X[rows, :], Z) @ moved)
 
     list(map(fill, blocks(X, len(coef), coef.dtype)))
     return found

@@ -184,9 +184,3 @@ class MatrixDesign(InMemoryDesign):
     @abstractmethod
     def ones_selected(self, dtype):
         """A column of ones, scaled like the rows, to append to a selection."""
-
-
-def slices(n_rows, size):
-    """Consecutive slices of ``size`` rows, at least one; the last may be shorter."""
-    size = max(1, int(size))
-    return [slice(a, min(a + size, n_rows)) for a in range(0, n_rows, size)]

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import helmert
 
-from .matrix import slices
+from .blocks import slices
 
 # Entries of a block of rows, so that it stays in cache.
 BLOCK_ENTRIES = 1 << 17

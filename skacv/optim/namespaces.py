@@ -6,14 +6,14 @@ import numpy as np
 from scipy import sparse
 
 
-def is_away(array):
+def is_on_device(array):
     """Whether an array is neither NumPy's nor sparse, but of another namespace."""
     return not (isinstance(array, np.ndarray) or sparse.issparse(array))
 
 
 def namespace_of(array):
     """The functions of the array API for an array; of sparse ones NumPy's."""
-    return _array_api_compat().array_namespace(array) if is_away(array) else np
+    return _array_api_compat().array_namespace(array) if is_on_device(array) else np
 
 
 def dtype_of(array):
@@ -23,24 +23,24 @@ def dtype_of(array):
 
 def as_dtype(array, dtype):
     """An array in another precision, which NumPy names."""
-    if not is_away(array):
+    if not is_on_device(array):
         return array.astype(dtype, copy=False)
     namespace = namespace_of(array)
     return namespace.astype(array, getattr(namespace, np.dtype(dtype).name), copy=False)
 
 
-def there(array, like):
+def to_device_of(array, like):
     """A NumPy array where ``like`` is: in its namespace, on its device."""
-    if not is_away(like):
+    if not is_on_device(like):
         return array
     array = np.require(array, requirements="CW")
     device = _array_api_compat().device(like)
     return namespace_of(like).asarray(array, device=device)
 
 
-def here(array):
+def to_numpy(array):
     """An array in NumPy; arrays of other namespaces are copied."""
-    if not is_away(array):
+    if not is_on_device(array):
         return array
     compat, namespace = _array_api_compat(), namespace_of(array)
     if compat.is_torch_array(array) or compat.is_cupy_array(array):
@@ -52,7 +52,7 @@ def here(array):
 
 def empty(shape, dtype, like):
     """An array to be written to, where ``like`` is."""
-    if not is_away(like):
+    if not is_on_device(like):
         return np.empty(shape, dtype)
     namespace, device = namespace_of(like), _array_api_compat().device(like)
     dtype = getattr(namespace, np.dtype(dtype).name)
@@ -61,12 +61,12 @@ def empty(shape, dtype, like):
 
 def picked(array, index, axis=0):
     """Some rows, or columns, of an array, by their numbers: a copy."""
-    return namespace_of(array).take(array, there(index, array), axis=axis)
+    return namespace_of(array).take(array, to_device_of(index, array), axis=axis)
 
 
 def rows_in(X, index):
     """Some rows of a matrix of any kind: of a slice, which is no copy, or an index."""
-    if not is_away(X):
+    if not is_on_device(X):
         return X[index]
     if isinstance(index, slice):
         return X[slice(*index.indices(X.shape[0])), :]
@@ -75,7 +75,7 @@ def rows_in(X, index):
 
 def part_of(matrix, rows, columns):
     """Part of an array: a view where both are slices, else one copy."""
-    if is_away(matrix):
+    if is_on_device(matrix):
         part = rows_in(matrix, rows)
         if isinstance(columns, slice):
             return part[:, columns]
@@ -89,12 +89,12 @@ def part_of(matrix, rows, columns):
 
 def is_writeable(array):
     """Whether entries can be written to, unlike in JAX."""
-    return not (is_away(array) and _array_api_compat().is_jax_array(array))
+    return not (is_on_device(array) and _array_api_compat().is_jax_array(array))
 
 
 def free_bytes(array):
     """Memory that is free where an array is; None where nobody says so."""
-    if not is_away(array):
+    if not is_on_device(array):
         return None
     compat = _array_api_compat()
     if compat.is_cupy_array(array):

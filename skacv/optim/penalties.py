@@ -137,7 +137,7 @@ class Penalty:
             "skacv.optim.penalties, or Grouped, of skacv.optim.families."
         )
 
-    def whole(self, mask: np.ndarray) -> np.ndarray:
+    def expand_to_groups(self, mask: np.ndarray) -> np.ndarray:
         """The columns in a mask, completed by those whose prox depends on them."""
         return mask
 

@@ -10,7 +10,7 @@ from copy import copy
 import numpy as np
 
 from .array_path import ArrayPath, StoredPath
-from .matrix import slices
+from .blocks import slices
 
 # Iterates whose predictors are computed together, in blocks that begin at multiples of
 # that: to the last digit an iterate's are the same in a longer run. More of them where

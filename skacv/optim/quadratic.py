@@ -65,7 +65,7 @@ def quadratic_gradient(fits):
     gram, linear = [], []
     for fit, (share, size) in enumerate(zip(shares.T, sizes.T)):
         shift = np.zeros(means.shape[1])
-        if fits.recentres:
+        if fits.refits_intercept:
             shift = size @ means / size.sum()
         elif fits.columns is not None:
             shift[:n_columns] = fits.columns.center[:, fit]

@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 
 from .contracts import check_plan
-from .fits import Fits
+from .fits import WeightedFits
 from .growing import with_room
 from .phases import n_planned_updates, remaining_phases
 from .screen import Screen
@@ -86,7 +86,7 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     return live.trajectory
 
 
-def carries_predictors(problem, phases):
+def keeps_predictors(problem, phases):
     """Whether a run keeps the linear predictors of its iterates.
 
     Its updates compute them in any case, unless they go through batches. Coefficients
@@ -97,11 +97,11 @@ def carries_predictors(problem, phases):
     n_rows, n_columns = design.shape
     if design.is_dual or n_rows > n_columns:
         return design.is_dual
-    is_here = design.is_matrix and not design.is_away
+    is_here = design.is_matrix and not design.is_on_device
     return is_here and not any(phase.first_update.n_batches for phase in phases)
 
 
-class Alone:
+class NoSideRuns:
     """A run on its own, without labels or folds.
 
     Another class that carries something (random labels, folds) has the same methods.
@@ -109,7 +109,7 @@ class Alone:
 
     def fits(self, problem):
         """The fits that run side by side, that of the problem first."""
-        return Fits(problem)
+        return WeightedFits(problem)
 
     def start(self, fits, coef):
         """The first iterate of all fits, from coefficients (n_columns, n_outputs)."""
@@ -136,7 +136,7 @@ class LiveRun:
     start, done, tol
         As :func:`run` takes them.
     carried : object
-        What runs beside, see :class:`Alone`. With anything beside, a run starts at
+        What runs beside, see :class:`NoSideRuns`. With anything beside, a run starts at
         its start: there is no record of the others to go on from.
 
     Attributes
@@ -149,24 +149,24 @@ class LiveRun:
         Whether whoever follows its progress has ended it.
     """
 
-    def __init__(self, problem, planned, start, *, done=(), tol=0.0, carried=None):
+    def __init__(self, problem, planned, start, *, done=(), tol=0.0, side_runs=None):
         check_plan(problem, [*done, *planned])
         self.problem, self.tol = problem, tol
-        self.carried = Alone() if carried is None else carried
+        self.side_runs = NoSideRuns() if side_runs is None else side_runs
         self.t, self.phases, self.is_stopped = len(start) - 1, list(done), False
         self._record = {"coef": start}
         begun = Trajectory.recorded(problem, start, self.phases)
-        if carries_predictors(problem, [*done, *planned]):
+        if keeps_predictors(problem, [*done, *planned]):
             self._record["predictor"] = begun.predictor.of_rows(slice(None))
         self._follower = self._begun_follower(begun)
 
     def _begun_follower(self, begun):
         """All fits, at the last of the recorded iterates."""
-        fits = self.carried.fits(self.problem)
-        fits.carries_predictors = "predictor" in self._record
+        fits = self.side_runs.fits(self.problem)
+        fits.keeps_predictors = "predictor" in self._record
         goes_on = all(u.goes_on_from_iterates for u, _ in begun.first_updates())
         if self.t == 0 or not goes_on:
-            first = self.carried.start(fits, begun.coef[0])
+            first = self.side_runs.start(fits, begun.coef[0])
             return begun.followed_by(Iterates(fits, first, first))
         earlier, last = (fits.iterate(coef[:, :, None]) for coef in begun.coef[-2:])
         return Iterates(fits, last, earlier)
@@ -239,7 +239,7 @@ class LiveRun:
 
         Updates after the first converged one are discarded.
         """
-        coef = np.stack([self.carried.own(state.current.coef) for state in states])
+        coef = np.stack([self.side_runs.own(state.current.coef) for state in states])
         if not np.isfinite(coef).all():
             raise divergence(self.problem, phase)
         n_kept = self._n_until_converged(coef, self._record["coef"][self.t])
@@ -251,10 +251,10 @@ class LiveRun:
             self._record[name] = with_room(array, rows.start, rows.stop)
         self._record["coef"][rows] = coef[:n_kept]
         if "predictor" in self._record:
-            predictors = [self.carried.own(each.current.predictor) for each in states]
+            predictors = [self.side_runs.own(each.current.predictor) for each in states]
             self._record["predictor"][rows] = predictors
         self.t += n_kept
-        self.carried.take(states)
+        self.side_runs.take(states)
         return has_converged
 
     def _n_until_converged(self, coef, before):

@@ -244,7 +244,7 @@ class Screen:
         coef = np.zeros_like(state.current.coef)
         coef[index] = part
         self._n_products += 2 * len(index)
-        predictor = self._predictor(coef) if self.fits.carries_predictors else None
+        predictor = self._predictor(coef) if self.fits.keeps_predictors else None
         return State(Iterate(coef, predictor), state.current)
 
     def _predictor(self, coef):
@@ -279,7 +279,7 @@ class Screen:
         self._known.learn(slopes_of, gradient.reshape(len(gradient), -1).T)
         self._n_products += self._n_columns
         wanted = (state.current.coef != 0) | (state.earlier.coef != 0)
-        wanted = penalty.whole(wanted.any(axis=(1, 2)))
+        wanted = penalty.expand_to_groups(wanted.any(axis=(1, 2)))
         self._take(wanted | self._moved(update, penalty, slopes_of, SLACK))
         return gradient
 
@@ -289,7 +289,7 @@ class Screen:
         # What is zero under a penalty is zero under a stronger one.
         scale = np.min(self.fits.penalty_scale)
         moves = may_move(penalty, bounds, update.step_size, scale)
-        return penalty.whole(moves[:, 0])
+        return penalty.expand_to_groups(moves[:, 0])
 
     def _take(self, wanted):
         """Let the columns in a mask be the working ones, if they are few."""

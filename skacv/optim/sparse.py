@@ -3,8 +3,9 @@
 import numpy as np
 from scipy import sparse
 
+from .blocks import slices
 from .design import scaled_gram
-from .matrix import ROW_BLOCK, MatrixDesign, slices
+from .matrix import ROW_BLOCK, MatrixDesign
 
 # Entries that are converted to double precision at a time, at least.
 BLOCK_ENTRIES = 1 << 18

@@ -12,7 +12,7 @@ from .schedules import GradientDescent
 from .updates import Update
 
 
-class Taken(NamedTuple):
+class Step(NamedTuple):
     """An update of a run, and where in the run it was taken.
 
     Attributes
@@ -35,12 +35,12 @@ class Taken(NamedTuple):
 
 
 def updates_of(phase, first, n_taken=0):
-    """Updates of a phase after ``n_taken`` of them, as :class:`Taken`.
+    """Updates of a phase after ``n_taken`` of them, as :class:`Step`.
 
     ``first`` is the row of the record from which the phase begins.
     """
     for t, update in enumerate(phase.updates_from(n_taken), first + n_taken):
-        yield Taken(t, max(t - 1, first), update, phase.penalty)
+        yield Step(t, max(t - 1, first), update, phase.penalty)
 
 
 def iterate(updates, follower):
@@ -53,7 +53,7 @@ def iterate(updates, follower):
 
     Yields
     ------
-    Taken
+    Step
         After it was taken.
     """
     for taken in updates:
@@ -107,7 +107,7 @@ class Trajectory:
         return cls(None, None, phases)
 
     def updates(self):
-        """Every update, in order, as :class:`Taken`."""
+        """Every update, in order, as :class:`Step`."""
         first = 0
         for phase in self.phases:
             yield from updates_of(phase, first)
@@ -127,10 +127,10 @@ class Trajectory:
         """Whether, with the squared error, every iterate is linear in the target."""
         return all(u.is_affine and p.is_linear for u, p in self.first_updates())
 
-    def whole(self, mask):
+    def expand_to_groups(self, mask):
         """The columns in a mask, and those whose prox depends on theirs."""
         for phase in self.phases:
-            mask = phase.penalty.whole(mask)
+            mask = phase.penalty.expand_to_groups(mask)
         return mask
 
     def as_gradient_descent(self):

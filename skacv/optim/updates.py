@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .equality import ComparesArrays
-from .fits import Fits, Iterate
+from .fits import Iterate, WeightedFits
 from .penalties import Penalty
 from .preconditioner import Preconditioner
 from .problem import Problem
@@ -110,7 +110,7 @@ class Update(ABC):
     goes_on_from_iterates = True
 
     @abstractmethod
-    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
+    def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after this update, for all fits that run side by side."""
 
     def check(self, penalty: Penalty) -> None:
@@ -248,7 +248,7 @@ class ProximalGradient(_GradientUpdate):
         own = (1 + self.momentum) - (1 + self.lookahead) * slope
         return own, self.lookahead * slope - self.momentum
 
-    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
+    def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
         current, earlier = state.current, state.earlier
         gradient = fits.gradient_at(self.point_between(current, earlier))
@@ -307,7 +307,7 @@ class NewtonStep(Update):
                 f"{type(penalty).__name__} has a prox: use gradient steps."
             )
 
-    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
+    def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
         objectives = self._known(fits, penalty, state.current, state.memory)
         point = state.current if objectives is None else objectives.point
@@ -334,7 +334,7 @@ class NewtonStep(Update):
             limit = objectives.values + objectives.rounding
             rises = ~(reached.values <= limit)
             if not rises.any():
-                kept = fits.carries_predictors
+                kept = fits.keeps_predictors
                 return reached.point if kept else Iterate(coef), reached
             step = np.where(rises, step / 2, step)
             coef = np.where(rises, current.coef - step * direction, coef)
@@ -366,7 +366,7 @@ class SimplifiedNewtonStep(NewtonStep):
 
     goes_on_from_iterates = False
 
-    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
+    def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
         current, (inverses, objectives) = state.current, state.memory or (None, None)
         if inverses is None:
@@ -442,7 +442,7 @@ class Pass(ComparesArrays, _GradientUpdate):
         own, _ = self.update.multipliers(curvature)
         return own**self.n_batches, 0.0
 
-    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
+    def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after a step on every batch, for all fits."""
         if fits.problem.design.is_dual and not penalty.curvature:
             return self._followed(fits, state)
@@ -484,7 +484,7 @@ class Pass(ComparesArrays, _GradientUpdate):
         return State(following, state.current, visited.reshape(shape))
 
     def parts(
-        self, fits: Fits, penalty: Penalty, coef: np.ndarray
+        self, fits: WeightedFits, penalty: Penalty, coef: np.ndarray
     ) -> "Iterator[BatchStep]":
         """The steps on the batches, from ``coef`` on.
 

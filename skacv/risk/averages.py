@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from ..optim.matrix import slices
+from ..optim.blocks import slices
 
 # How many deviations from a mean are in memory at a time.
 ENTRIES = 2**16

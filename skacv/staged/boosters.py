@@ -13,7 +13,7 @@ from copy import copy
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from .kind import Kind
+from .kind import StagedAdapter
 
 # Arguments of ``fit`` that are refused: initial trees, and validation rows.
 NOT_PASSED = {
@@ -61,7 +61,7 @@ def of_two_classes(found):
     return np.stack([1 - found, found], axis=2) if found.ndim == 2 else found
 
 
-class Boosters(Kind):
+class Boosters(StagedAdapter):
     """Boosted trees of another library.
 
     Attributes
@@ -244,11 +244,11 @@ class SumsOfLeaves(Boosters):
     as for probabilities, the last bit of that may be another.
     """
 
-    def predictions(self, X, first, last, carried=None):
-        begin = 0 if carried is None else first
+    def predictions(self, X, first, last, side_runs=None):
+        begin = 0 if side_runs is None else first
         values = self._of_trees(X, begin, last)
-        if carried is not None:
-            values = np.concatenate([carried[None], values])
+        if side_runs is not None:
+            values = np.concatenate([side_runs[None], values])
         sums = np.cumsum(values, axis=0)[first - last :]
         found = self._answers(sums)
         if found.shape[2] == 1:

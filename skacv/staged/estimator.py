@@ -45,7 +45,7 @@ from .data import (
     weights_of,
 )
 from .fit_params import FitParams
-from .growing import Growing, cloned, last_of, prefix_of
+from .growing import StagedFit, cloned, last_of, prefix_of
 from .kinds import CAN, kind_of
 from .losses import compared_as
 from .prediction import PredictsByStages
@@ -323,7 +323,7 @@ class Staged(
                 UserWarning,
             )
         loss = run.names["_loss"]
-        for asked in kind.unread_metrics(loss, run.whole.params):
+        for asked in kind.unread_metrics(loss, run.main.params):
             warn(
                 f"{asked} of {type(kind.estimator).__name__} is not read: the "
                 f"{loss.name} judges its stages, or what TrajectoryEarlyStoppingCV has "
@@ -358,7 +358,7 @@ class Staged(
         while run.n_stages < n_stages:
             n_former = run.n_stages
             has_grown = run.go_on(min(n_stages, n_former + n_at_once), self.n_jobs)
-            recorded = run.whole.stages.recorded()
+            recorded = run.main.stages.recorded()
             for t in recorded[recorded > n_former]:
                 if progress.told(t):
                     return int(t), True
@@ -482,7 +482,7 @@ class Staged(
         known_of(self, X, y)
         params, X = FitParams({}, weights).checked(_num_samples(y)), summed(X)
         y = validated_target(y, is_classifier(self))
-        one = Growing.of(self.estimator, X, y, params, held_out=X)
+        one = StagedFit.of(self.estimator, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):
             one.grown(self._kind().n_next(1))
         check_enough(y)

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 
 from .._compat import _num_samples
-from .kind import Kind, response_of
+from .kind import StagedAdapter, response_of
 from .kinds import kind_of
 
 # Predictions that are in memory at a time.
@@ -48,7 +48,7 @@ def cloned(estimator):
 
 
 @dataclass
-class Growing:
+class StagedFit:
     """An estimator on some rows, stage by stage.
 
     Attributes
@@ -67,7 +67,7 @@ class Growing:
         The name of the last step; empty without a pipeline.
     """
 
-    stages: Kind
+    stages: StagedAdapter
     X: object
     y: object
     params: dict
@@ -107,7 +107,7 @@ class Growing:
             fitted = Pipeline([*before, (self.name, fitted)])
         return {"estimator_": fitted, "iteration_": t}
 
-    def held_out_predictions(self, first, last, classes, carried=None):
+    def held_out_predictions(self, first, last, classes, side_runs=None):
         """Predictions of stages ``first + 1`` to ``last`` for the held-out rows.
 
         Parameters
@@ -123,12 +123,12 @@ class Growing:
         carried : object
         """
         begin, has_ended = first, first >= self.stages.n_stages
-        if self.offset is not None and (carried is None or has_ended):
-            begin, carried = 0, self.offset
-        predictions, carried = self.stages.predictions_to(
-            self.held_out, begin, last, carried
+        if self.offset is not None and (side_runs is None or has_ended):
+            begin, side_runs = 0, self.offset
+        predictions, side_runs = self.stages.predictions_to(
+            self.held_out, begin, last, side_runs
         )
-        return self.of_classes(predictions[first - begin :], classes), carried
+        return self.of_classes(predictions[first - begin :], classes), side_runs
 
     def staged(self, X, last):
         """Predictions of stages for any rows, one after the other.
@@ -144,11 +144,11 @@ class Growing:
         ndarray of shape (n_samples, ...)
         """
         X = X if self.before is None else self.before.transform(X)
-        carried, place = None, 0
+        side_runs, place = None, 0
         size = max(1, ENTRIES_PER_BLOCK // _num_samples(X))
         for first, end in _blocks(self.stages.recorded(), last, size):
-            found, carried = self.stages.predictions(
-                X, first, end, carried if first == place else None
+            found, side_runs = self.stages.predictions(
+                X, first, end, side_runs if first == place else None
             )
             place = end
             yield from found

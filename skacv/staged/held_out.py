@@ -98,14 +98,14 @@ class HeldOutStages(RunningPath):
         """Predictions of stages, continued from the last ones."""
         if stages.stop <= stages.start:
             return np.empty((0, *self._constant.shape))
-        place, carried = self._next
+        place, side_runs = self._next
         if place != stages.start:
-            carried = [None] * len(self._folds)
+            side_runs = [None] * len(self._folds)
         found = [
             fold.held_out_predictions(
                 stages.start - 1, stages.stop - 1, self._classes, own
             )
-            for fold, own in zip(self._folds, carried)
+            for fold, own in zip(self._folds, side_runs)
         ]
         self._next = stages.stop, [own for _, own in found]
         return np.concatenate([each for each, _ in found], axis=1)

@@ -24,7 +24,7 @@ def response_of(estimator):
     return "predict_proba" if has_probabilities else "decision_function"
 
 
-class Kind(ABC):
+class StagedAdapter(ABC):
     """An estimator of some classes that is fitted a few stages at a time.
 
     Parameters
@@ -198,7 +198,7 @@ class Kind(ABC):
         """A fitted estimator with the first ``t`` stages, which shares them."""
 
     @abstractmethod
-    def predictions(self, X, first, last, carried=None):
+    def predictions(self, X, first, last, side_runs=None):
         """Predictions of stages ``first + 1`` to ``last``.
 
         Parameters
@@ -217,7 +217,7 @@ class Kind(ABC):
         carried : object
         """
 
-    def predictions_to(self, X, first, last, carried=None):
+    def predictions_to(self, X, first, last, side_runs=None):
         """The same, also of stages after the last: they predict what that one does.
 
         Parameters
@@ -232,7 +232,7 @@ class Kind(ABC):
         """
         stages = np.minimum(np.arange(first, last), self.n_stages - 1)
         begin = stages[0]
-        predictions, carried = self.predictions(
-            X, begin, stages[-1] + 1, carried if begin == first else None
+        predictions, side_runs = self.predictions(
+            X, begin, stages[-1] + 1, side_runs if begin == first else None
         )
-        return predictions[stages - begin], carried
+        return predictions[stages - begin], side_runs

@@ -22,7 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._compat import Resumed, class_weights, predicted_by, staged_sums, with_stages
 from .._estimator.estimates.recording import RecordsTrajectory
 from .catboost_boosters import CatBoost
-from .kind import NEVER, PASSES, Kind, response_of
+from .kind import NEVER, PASSES, StagedAdapter, response_of
 from .lightgbm_boosters import LightGBM
 from .xgboost_boosters import XGBoost
 
@@ -56,7 +56,7 @@ def label_probabilities(probabilities, classes):
     )
 
 
-class WarmStart(Kind):
+class WarmStart(StagedAdapter):
     """``fit`` continues if the number of stages is larger."""
 
     grows_with = {"verbose": 0, "warm_start": True}
@@ -77,9 +77,9 @@ class Boosting(WarmStart):
 
     grows_by_class = True
 
-    def predictions(self, X, first, last, carried=None):
-        begin = 0 if carried is None else first
-        sums = staged_sums(self._some(begin, last), X, carried)
+    def predictions(self, X, first, last, side_runs=None):
+        begin = 0 if side_runs is None else first
+        sums = staged_sums(self._some(begin, last), X, side_runs)
         found = list(islice(sums, first - begin, None))
         predicted = np.stack([predicted_by(self.estimator, each) for each in found])
         return predicted, found[-1]
@@ -138,8 +138,8 @@ class Averages(WarmStart):
 
     patience = NEVER
 
-    def predictions(self, X, first, last, carried=None):
-        total = sum(self._of_members(X, 0, first)) if carried is None else carried
+    def predictions(self, X, first, last, side_runs=None):
+        total = sum(self._of_members(X, 0, first)) if side_runs is None else side_runs
         found = []
         for t, own in enumerate(self._of_members(X, first, last), first + 1):
             total = total + own
@@ -205,7 +205,7 @@ class Baggings(Averages):
             yield getattr(self._some(t, t + 1), response)(X)
 
 
-class Once:
+class CachedPredictor:
     """A fitted estimator that predicts the same rows repeatedly."""
 
     def __init__(self, estimator):
@@ -218,7 +218,7 @@ class Once:
         return self._found
 
 
-class AtOnce(Kind):
+class RefitAdapter(StagedAdapter):
     """Boosting that cannot be continued, and is fitted to all stages at once."""
 
     classes = ensemble.AdaBoostRegressor, ensemble.AdaBoostClassifier
@@ -238,15 +238,15 @@ class AtOnce(Kind):
         found.estimator_errors_ = found.estimator_errors_[:t]
         return found
 
-    def predictions(self, X, first, last, carried=None):
+    def predictions(self, X, first, last, side_runs=None):
         known = copy(self.estimator)
         # A median is taken over all members at every stage.
-        known.estimators_ = [Once(each) for each in known.estimators_[:last]]
+        known.estimators_ = [CachedPredictor(each) for each in known.estimators_[:last]]
         staged = getattr(known, f"staged_{response_of(known)}")(X)
         return np.stack(list(islice(staged, first, last))), None
 
 
-class Copied(Kind):
+class SnapshotAdapter(StagedAdapter):
     """Estimators that forget earlier stages: copies are kept.
 
     Attributes
@@ -308,7 +308,7 @@ class Copied(Kind):
     def _go_on(self, X, y, params, is_first):
         """One stage more."""
 
-    def predictions(self, X, first, last, carried=None):
+    def predictions(self, X, first, last, side_runs=None):
         missing = set(range(first + 1, last + 1)) - self.copies.keys()
         if missing:
             raise ValueError(
@@ -319,7 +319,7 @@ class Copied(Kind):
         return np.stack([getattr(each, response_of(each))(X) for each in found]), None
 
 
-class Passes(Copied):
+class Passes(SnapshotAdapter):
     """One call of ``partial_fit`` is a stage: a pass through the rows."""
 
     needs = "partial_fit"
@@ -341,7 +341,7 @@ class Passes(Copied):
             self.estimator.set_params(class_weight=dict(zip(classes.tolist(), found)))
 
 
-class Iterations(Copied):
+class Iterations(SnapshotAdapter):
     """One iteration of a ``fit`` with ``warm_start`` is a stage."""
 
     needs = "warm_start"
@@ -354,7 +354,7 @@ class Iterations(Copied):
         self.estimator.fit(X, y, **params)
 
 
-class PerOutput(Kind):
+class PerOutput(StagedAdapter):
     """One estimator for each output, all with the same number of stages.
 
     Attributes
@@ -470,18 +470,18 @@ class PerOutput(Kind):
             fitted.classes_ = [output.classes_ for output in outputs]
         return fitted
 
-    def predictions(self, X, first, last, carried=None):
-        carried = carried or [None] * len(self.outputs)
-        values, carried = zip(
+    def predictions(self, X, first, last, side_runs=None):
+        side_runs = side_runs or [None] * len(self.outputs)
+        values, side_runs = zip(
             *(
                 output.predictions_to(X, first, last, sums)
-                for output, sums in zip(self.outputs, carried)
+                for output, sums in zip(self.outputs, side_runs)
             )
         )
         if is_classifier(self.estimator):
             classes = [output.fitted().classes_ for output in self.outputs]
-            return label_probabilities(values, classes), list(carried)
-        return np.stack(values, axis=-1), list(carried)
+            return label_probabilities(values, classes), list(side_runs)
+        return np.stack(values, axis=-1), list(side_runs)
 
 
 # The first that an estimator is of is its kind.
@@ -493,7 +493,7 @@ KINDS = [
     PlainBoosting,
     Forests,
     Baggings,
-    AtOnce,
+    RefitAdapter,
     Passes,
     Iterations,
     PerOutput,

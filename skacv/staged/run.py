@@ -12,7 +12,7 @@ from .._compat import _safe_indexing
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.parameters import are_same
 from ..risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
-from .growing import Growing
+from .growing import StagedFit
 from .held_out import HeldOutStages
 from .losses import WrongLabel
 
@@ -126,7 +126,7 @@ class StagedRun:
         Parameters that another call must have to go on.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Targets; a single column as a vector.
-    whole : Growing
+    main : StagedFit
         The model on all rows.
     folds : list of Growing
     training : Evaluation
@@ -142,7 +142,7 @@ class StagedRun:
     passed: tuple
     asked: dict
     y: object
-    whole: Growing
+    main: StagedFit
     folds: list
     training: Evaluation
     evaluation: Evaluation | None
@@ -162,10 +162,10 @@ class StagedRun:
         X, y = indexable(*data)
         if np.ndim(y) == 2 and np.shape(y)[1] == 1:
             y = column_or_1d(y, warn=True)
-        whole = Growing.of(estimator, X, y, params, X, params.offsets())
+        main = StagedFit.of(estimator, X, y, params, X, params.offsets())
         splits = evaluation.splits if evaluation else []
         folds = [
-            Growing.of(
+            StagedFit.of(
                 estimator,
                 _safe_indexing(X, fitted),
                 _safe_indexing(y, fitted),
@@ -175,7 +175,7 @@ class StagedRun:
             )
             for fitted, held_out in splits
         ]
-        return cls(passed, asked, y, whole, folds, training, evaluation, names)
+        return cls(passed, asked, y, main, folds, training, evaluation, names)
 
     def may_go_on(self, X, y, params, asked):
         """Whether the very same objects are passed, with the same parameters."""
@@ -200,35 +200,35 @@ class StagedRun:
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "class_weight presets")
             # Libraries compute beside Python's lock.
-            self.whole, *self.folds = Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(each.grown)(n_stages) for each in (self.whole, *self.folds)
+            self.main, *self.folds = Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(each.grown)(n_stages) for each in (self.main, *self.folds)
             )
-        self.n_stages = self.whole.stages.n_stages
-        self.training.read([self.whole], self.n_stages)
+        self.n_stages = self.main.stages.n_stages
+        self.training.read([self.main], self.n_stages)
         if self.folds:
             self.evaluation.read(self.folds, self.n_stages)
 
     def _room(self):
         """How many stages there is room for; others than the best and last make it."""
-        models = self.whole, *self.folds
-        n_kept = self.whole.stages.n_kept(len(models))
+        models = self.main, *self.folds
+        n_kept = self.main.stages.n_kept(len(models))
         if not self.n_stages:
             return n_kept
-        if len(self.whole.stages.recorded()) >= n_kept:
+        if len(self.main.stages.recorded()) >= n_kept:
             best = {int(self.evaluation.best())} if self.folds else set()
             kept = sorted(best | {self.n_stages})
             for each in models:
                 each.stages = each.stages.keep(kept)
-        return max(1, n_kept - len(self.whole.stages.recorded()))
+        return max(1, n_kept - len(self.main.stages.recorded()))
 
     def at(self, t):
         """The model with the first ``t`` stages, as fitted attributes."""
-        return {**self.names, **self.whole.at(t)}
+        return {**self.names, **self.main.at(t)}
 
     def attributes(self, n_stages):
         """All fitted attributes, with ``n_stages`` stages, all in use."""
         found = self.at(n_stages)
-        found |= {"n_iter_": n_stages, "_model": self.whole.without_rows()}
+        found |= {"n_iter_": n_stages, "_model": self.main.without_rows()}
         found["train_path_"], _ = self.training.path_and_error(n_stages)
         if self.evaluation is not None:
             found |= self.evaluation.attributes(self.y, n_stages)

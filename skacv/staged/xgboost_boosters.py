@@ -106,7 +106,7 @@ class XGBoost(Updated):
     def _copied(self):
         return self.booster.copy()
 
-    def predictions(self, X, first, last, carried=None):
+    def predictions(self, X, first, last, side_runs=None):
         from xgboost import DMatrix
 
         estimator, booster = self.estimator, self.booster
@@ -120,19 +120,19 @@ class XGBoost(Updated):
         if rows.feature_names is None:  # which the class does not ask of arrays
             rows.feature_names = booster.feature_names
         margins = partial(booster.predict, rows, output_margin=True)
-        if first and carried is None:
-            carried = margins(iteration_range=(0, first))
+        if first and side_runs is None:
+            side_runs = margins(iteration_range=(0, first))
         found, reads_sums = [], estimator.objective in SUMS
         for t in range(first, last):
-            if carried is not None:
-                rows.set_base_margin(carried)
+            if side_runs is not None:
+                rows.set_base_margin(side_runs)
             stage = {"iteration_range": (t, t + 1)}
-            carried = margins(**stage)
-            found.append(carried if reads_sums else booster.predict(rows, **stage))
+            side_runs = margins(**stage)
+            found.append(side_runs if reads_sums else booster.predict(rows, **stage))
         found = np.stack(found)
         if estimator.objective == "multi:softmax":
-            return softmax(found, axis=2), carried
-        return of_two_classes(found) if is_classifier(estimator) else found, carried
+            return softmax(found, axis=2), side_runs
+        return of_two_classes(found) if is_classifier(estimator) else found, side_runs
 
 
 def _trees_of(model):

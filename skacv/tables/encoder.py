@@ -289,10 +289,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             codes = self._numbers(table.numbers, places)
         else:
             codes = _side_by_side(encoded + _elapsed(encoded, columns.values()))
-        coded = _coded(columns.values(), columns)
+        encoded = _coded(columns.values(), columns)
         transformer = None
         if self.categories == "onehot":
-            transformer = self._one_hot(coded).fit(codes)
+            transformer = self._one_hot(encoded).fit(codes)
         self.n_samples_, self.n_features_in_ = table.shape
         if names:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -302,7 +302,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.categories_ = {
             name: column.levels for name, column in columns.items() if column.levels
         }
-        self.dropped_, self.columns_, self.transformer_ = dropped, coded, transformer
+        self.dropped_, self.columns_, self.transformer_ = dropped, encoded, transformer
         self._columns, self._kept, self._labels = columns, places, table.names
         return codes
 

@@ -14,12 +14,12 @@ from ..staged import Staged
 from ..staged.catboost_boosters import CatBoost
 from ..staged.growing import cloned
 from ..staged.kinds import (
-    AtOnce,
     Baggings,
     Forests,
     HistBoosting,
     PerOutput,
     PlainBoosting,
+    RefitAdapter,
     kind_of,
 )
 from ..staged.lightgbm_boosters import LightGBM
@@ -309,7 +309,7 @@ VIEWS = {
     PlainBoosting: _trees,
     Forests: _trees,
     Baggings: _ensembles,
-    AtOnce: _ensembles,
+    RefitAdapter: _ensembles,
     PerOutput: _outputs,
     LightGBM: _lightgbm,
     XGBoost: _xgboost,

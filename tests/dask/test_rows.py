@@ -239,8 +239,8 @@ def total(block):
 def test_targets_are_coded_in_their_place(arrays, scheduler):
     X, y, _ = arrays
     groups = RowGroups(da.from_array(X, chunks=(40, P)), da.from_array(y, chunks=40))
-    coded = groups.coded(doubled, 2.0)
-    np.testing.assert_allclose(coded.sum(total, combine=added), 2 * y.sum())
+    encoded = groups.encoded(doubled, 2.0)
+    np.testing.assert_allclose(encoded.sum(total, combine=added), 2 * y.sum())
     np.testing.assert_allclose(groups.sum(total, combine=added), y.sum())
 
 
@@ -264,7 +264,7 @@ def test_a_worker_holds_its_own_blocks(client):
         for number in range(n_blocks)
     ]
     X = da.concatenate(parts)
-    groups = RowGroups(X, X[:, 0]).coded(doubled, 2.0)
+    groups = RowGroups(X, X[:, 0]).encoded(doubled, 2.0)
     groups.sum(total, combine=added)
     own = 8 * n_rows * n_columns * n_blocks / 2
     held = client.run(held_bytes)

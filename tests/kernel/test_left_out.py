@@ -7,8 +7,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from skacv import KernelEigenProClassifier, KernelEigenProRegressor
-from skacv.optim.fits import Fits, Weights
-from skacv.optim.run import Alone, LiveRun
+from skacv.optim.fits import WeightedFits, Weights
+from skacv.optim.run import LiveRun, NoSideRuns
 from skacv.optim.updates import Iterate
 from skacv.risk.left_out.labels import HeldOutResiduals
 from tests.cases import covering
@@ -109,7 +109,7 @@ def test_jackknife_plus_by_definition(
         np.testing.assert_allclose(own, np.stack([low, high], axis=1), **EXACT)
 
 
-class EveryRow(Alone):
+class EveryRow(NoSideRuns):
     """Every row by itself is a label, so that self-influences are exact."""
 
     def __init__(self, target):
@@ -120,7 +120,7 @@ class EveryRow(Alone):
     def fits(self, problem):
         n_fits = self.target.shape[2]
         weights = np.repeat(problem.row_weights, n_fits, axis=1)
-        return Fits(problem, Weights(weights), self.target)
+        return WeightedFits(problem, Weights(weights), self.target)
 
     def start(self, fits, coef):
         return Iterate(np.zeros(self.target.shape), np.zeros(self.target.shape))
@@ -149,12 +149,12 @@ def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
     model = model_of(gamma=0.2, n_components=n_components, subsample_size=10)
     model.set_params(batch_size=8, loo=False, warm_start=True, max_iter=8).fit(X, y)
     data, plan = model._live.data, model._live.plan
-    carried = EveryRow(data.problem.target)
-    live = LiveRun(data.problem, plan, np.zeros((1, 30, 1)), carried=carried)
+    side_runs = EveryRow(data.problem.target)
+    live = LiveRun(data.problem, plan, np.zeros((1, 30, 1)), side_runs=side_runs)
     live.go_on(plan)
     K = kernel_matrix("rbf", X, X, 0.2)
     expected = left_out(K, y[:, None], model, 8, data.rows)
-    for t, found in enumerate(carried.found, 1):
+    for t, found in enumerate(side_runs.found, 1):
         np.testing.assert_allclose(found + data.problem.target, expected[t], **EXACT)
 
 

@@ -16,8 +16,8 @@ from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro, fixed_batches
+from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.memory.memory_matrix import estimate_risk
-from skacv.risk.refit import Refit
 from tests.oracles import sqrt_weighted
 
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -296,7 +296,7 @@ def test_few_labels_in_batches_leave_no_bias(rng):
     def last(n_labels, seed):
         rng = np.random.default_rng(seed)
         estimate = estimate_risk(
-            problem, trajectory, refit=Refit(), method=n_labels, rng=rng
+            problem, trajectory, refit=LeaveOutRule(), method=n_labels, rng=rng
         )
         temporal, spatial = estimate.temporal, estimate.spatial[:, :, 0]
         squares = np.mean((temporal @ spatial) ** 2, axis=1)

@@ -26,9 +26,9 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.updates import Pass, ProximalGradient
+from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.left_out.methods import leave_one_out
 from skacv.risk.memory.memory_matrix import estimate_risk
-from skacv.risk.refit import Refit
 from tests.curved_runs import read_any_loss
 from tests.oracles import iterates_without
 
@@ -49,7 +49,7 @@ def ran(problem, penalty, schedule, n_updates=30):
 
 def check_leave_one_out(problem, trajectory):
     rows = np.arange(0, N_ROWS, 7)
-    found = leave_one_out(problem, trajectory, rows, Refit())
+    found = leave_one_out(problem, trajectory, rows, LeaveOutRule())
     for k, i in enumerate(rows):
         path = iterates_without(problem, trajectory, i)
         expected = problem.design.X[i] @ path[:, :, 0].T
@@ -72,7 +72,7 @@ def test_a_column_without_a_penalty(penalty, problem):
 def test_newton_steps_on_squared_errors(problem):
     trajectory = ran(problem, SquaredL2(0.1), Newton(1.0), 3)
     rows = np.arange(0, N_ROWS, 7)
-    found = leave_one_out(problem, trajectory, rows, Refit())
+    found = leave_one_out(problem, trajectory, rows, LeaveOutRule())
     X, y = problem.design.X, problem.target[:, 0]
     for k, i in enumerate(rows):
         kept = np.arange(N_ROWS) != i

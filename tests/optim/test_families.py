@@ -209,8 +209,10 @@ def test_the_part_of_no_columns(penalty):
 
 def test_whole_groups_of_a_mask():
     mask = np.array([False, True, False, False, False, False])
-    np.testing.assert_array_equal(GROUPED.whole(mask), GROUPS == 0)
-    np.testing.assert_array_equal(Weighted(L1(0.1), WEIGHTS).whole(mask), mask)
+    np.testing.assert_array_equal(GROUPED.expand_to_groups(mask), GROUPS == 0)
+    np.testing.assert_array_equal(
+        Weighted(L1(0.1), WEIGHTS).expand_to_groups(mask), mask
+    )
 
 
 @pytest.mark.parametrize("penalty", FAMILIES, ids=str)

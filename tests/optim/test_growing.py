@@ -7,8 +7,8 @@ from sklearn.base import clone
 from skacv import TrajectoryLasso, TrajectoryLogisticRegression
 from skacv.optim import fits
 from skacv.optim.arrays import design_of
-from skacv.optim.fits import Fits, Weights
-from skacv.optim.growing import SoFar, with_room
+from skacv.optim.fits import WeightedFits, Weights
+from skacv.optim.growing import PathCache, with_room
 from skacv.optim.losses import Huber, Logistic, Multinomial
 from skacv.optim.problem import Problem
 from skacv.risk.left_out import replicas
@@ -29,7 +29,7 @@ def test_room_is_made_in_twos_and_keeps_what_is_there(rng):
 
 
 def test_values_of_an_iterate_are_computed_once():
-    asked, so_far = [], SoFar()
+    asked, so_far = [], PathCache()
 
     def squares(iterates):
         asked.append(iterates)
@@ -53,7 +53,7 @@ def test_slopes_in_blocks_are_those_of_all_rows(loss, n_outputs, rng, monkeypatc
     problem = Problem(
         design_of(rng.standard_normal((n_rows, 2))), target, weights, loss
     )
-    side_by_side = Fits(problem, Weights(rng.uniform(size=(n_rows, n_fits))))
+    side_by_side = WeightedFits(problem, Weights(rng.uniform(size=(n_rows, n_fits))))
     predictor = rng.standard_normal((n_fits * n_outputs, n_rows)).T
     predictor = predictor.reshape(n_rows, n_outputs, n_fits)
     expected = side_by_side.slopes(predictor)
@@ -70,12 +70,12 @@ def test_folds_of_a_large_run_are_the_same_beside_it_and_after_it(rng, monkeypat
     beside = TrajectoryLogisticRegression(max_iter=60, tol=0, loo=False, cv=5)
     monkeypatch.setattr(replicas, "BLOCK_BYTES", 1)
     assert not beside.fit_up_to(30, X, y)
-    assert len(beside._live.carried.folds) == 5
+    assert len(beside._live.side_runs.folds) == 5
     assert beside.fit_up_to(60, X, y)
     monkeypatch.setattr(replicas, "MOST_OF_LARGE_RUNS", 0)
     after = clone(beside)
     after.fit_up_to(60, X, y)
-    assert after._live.carried is None
+    assert after._live.side_runs is None
     for name in ("cv_path_", "cv_fold_path_", "cv_prediction_path_", "train_path_"):
         found, expected = getattr(beside, name), getattr(after, name)
         np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -22,9 +22,9 @@ from skacv.optim.schedules import (
     Nesterov,
     fixed_batches,
 )
+from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.left_out.methods import leave_one_out
 from skacv.risk.memory.memory_matrix import estimate_risk
-from skacv.risk.refit import Refit
 from tests.curved_runs import paths_of_folds
 from tests.optim.designs import kernel_design
 
@@ -152,7 +152,7 @@ def test_rows_left_out_of_squared_errors(in_blocks, alpha, accelerated, intercep
     step = 0.8 / (problem.smoothness + alpha)
     schedule = Nesterov(step) if accelerated else GradientDescent(step)
     trajectory = ran(problem, [Phase(SquaredL2(alpha), schedule, 40)])
-    settings = {"refit": Refit(recentres=bool(intercept))}
+    settings = {"refit": LeaveOutRule(refits_intercept=bool(intercept))}
     rows = np.arange(0, N, 7)
     setting = alpha, accelerated, intercept
     expected = left_out_by_refits(problem, kernel, rows, step, setting)
@@ -173,7 +173,7 @@ def test_rows_left_out_of_logistic_regression_with_a_constant(rng):
     phases = [Phase(except_last(SquaredL2(0.01), N + 1), Nesterov(step), 40)]
     trajectory = ran(problem, phases)
     rows = np.arange(0, N, 7)
-    settings = {"refit": Refit()}
+    settings = {"refit": LeaveOutRule()}
     found = leave_one_out(problem, trajectory, rows, **settings)
     setting = 0.01, True, "constant"
     expected = left_out_by_refits(problem, kernel, rows, step, setting)
@@ -187,7 +187,10 @@ def test_the_memory_matrix_is_that_of_the_features(is_centred, rng):
     phases = [Phase(SquaredL2(0.05), Nesterov(0.5 / dual.smoothness), 30)]
     found, expected = (
         estimate_risk(
-            problem, ran(problem, phases), refit=Refit(recentres=is_centred), rng=rng
+            problem,
+            ran(problem, phases),
+            refit=LeaveOutRule(refits_intercept=is_centred),
+            rng=rng,
         )
         for problem in (dual, explicit)
     )
@@ -227,7 +230,7 @@ def test_preconditioned_runs_agree(batch_size, is_centred, alpha, rng):
             problem,
             trajectory,
             rows,
-            refit=Refit(recentres=is_centred, is_sum=True),
+            refit=LeaveOutRule(refits_intercept=is_centred, is_sum=True),
         )
         for problem, trajectory in zip((dual, explicit), trajectories)
     )

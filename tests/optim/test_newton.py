@@ -12,7 +12,7 @@ from skacv.linear_model import classifiers
 from skacv.optim import fits as engine
 from skacv.optim.arrays import design_of
 from skacv.optim.column_maps import ColumnMaps
-from skacv.optim.fits import Fits, Weights
+from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.losses import Logistic, Multinomial
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.phases import Phase
@@ -30,7 +30,7 @@ def fits_of(loss, rng, maps=None):
     problem = Problem(design_of(X), y, np.full((N, 1), 1 / N), loss)
     stays = np.where(rng.random((N, N_FITS)) < 0.8, 1 / N, 0)
     scale = np.array([1.0, 2.0, 3.0])
-    return Fits(problem, Weights(stays, scale, columns=maps and maps(rng)))
+    return WeightedFits(problem, Weights(stays, scale, columns=maps and maps(rng)))
 
 
 def scaled(rng):

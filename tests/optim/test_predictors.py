@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skacv.optim.arrays import design_of
-from skacv.optim.fits import Fits, Weights
+from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.predictors import LARGEST_BLOCK, Predictors
 from skacv.optim.problem import Problem
 
@@ -47,7 +47,7 @@ def test_arrays_of_several_outputs_lie_in_memory_as_predictors_do(rng):
     X, target = rng.standard_normal((n_rows, 5)), rng.standard_normal((n_rows, 4))
     weights = rng.random((n_rows, n_fits))
     problem = Problem(design_of(X), target, weights[:, :1])
-    fits = Fits(problem, Weights(weights))
+    fits = WeightedFits(problem, Weights(weights))
     predictor = fits.predictor(rng.standard_normal((5, n_outputs, n_fits)))
     assert predictor.strides[0] == predictor.itemsize
     for array in (fits.target, fits.row_weights, fits.slopes(predictor)):

@@ -6,7 +6,7 @@ import pytest
 from skacv.optim import quadratic
 from skacv.optim.arrays import design_of
 from skacv.optim.column_maps import ColumnMaps
-from skacv.optim.fits import Fits, Weights
+from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.losses import SquaredError
 from skacv.optim.problem import Problem
 from skacv.optim.quadratic import quadratic_gradient
@@ -23,7 +23,7 @@ def fits_of(stays, rng, **settings):
         design = design.centered(weights)
         target -= np.average(target, axis=0, weights=weights[:, 0])
     problem = Problem(design, target, weights, SquaredError())
-    return Fits(problem, Weights(stays * problem.row_weights, **settings))
+    return WeightedFits(problem, Weights(stays * problem.row_weights, **settings))
 
 
 def columns(rng):

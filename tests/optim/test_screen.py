@@ -11,7 +11,7 @@ from scipy import sparse
 from skacv.optim import screen
 from skacv.optim.arrays import design_of
 from skacv.optim.families import GroupL2, Weighted, except_last
-from skacv.optim.fits import Fits
+from skacv.optim.fits import WeightedFits
 from skacv.optim.losses import (
     Huber,
     Logistic,
@@ -32,8 +32,8 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.updates import State
-from skacv.risk.left_out.carried import CarriedFolds
-from skacv.risk.refit import Refit
+from skacv.risk.leave_out_rule import LeaveOutRule
+from skacv.risk.left_out.side_runs import SideFolds
 from tests.penalties import with_prox
 
 N, P = 40, 120
@@ -89,12 +89,12 @@ def plan_of(problem, penalty, schedule=Nesterov, n_updates=15, shares=STRENGTHS)
     ]
 
 
-def run_with(screen_of, problem, plan, start=None, carried=None):
+def run_with(screen_of, problem, plan, start=None, side_runs=None):
     """A run whose updates are taken by a screen of that kind."""
     if start is None:
         start = np.zeros((1, P, problem.target.shape[1]), problem.design.dtype)
     with patch("skacv.optim.run.Screen", screen_of):
-        live = LiveRun(problem, plan, start, carried=carried)
+        live = LiveRun(problem, plan, start, side_runs=side_runs)
         live.go_on(plan)
     return live
 
@@ -201,7 +201,9 @@ def folds_of(rng, n_folds=5):
 
 
 @pytest.mark.parametrize(
-    "refit", [Refit(recentres=True), Refit(is_sum=True)], ids=["centred", "sum"]
+    "refit",
+    [LeaveOutRule(refits_intercept=True), LeaveOutRule(is_sum=True)],
+    ids=["centred", "sum"],
 )
 @pytest.mark.parametrize("penalty", ["L1", "groups", "MCP"])
 def test_folds_beside_each_other(refit, penalty, rng):
@@ -212,7 +214,7 @@ def test_folds_beside_each_other(refit, penalty, rng):
     trajectory = run_with(Plain, problem, plan).trajectory
     taken_on = []
     found, expected = (
-        replayed(kind, Fits(problem, weights), trajectory)
+        replayed(kind, WeightedFits(problem, weights), trajectory)
         for kind in (partial(Watched, taken_on=taken_on), Plain)
     )
     for ours, theirs in zip(found, expected):
@@ -234,15 +236,15 @@ def replayed(kind, fits, trajectory):
 def test_folds_that_a_run_carries(rng):
     problem, number = sparse_problem(rng), folds_of(rng)
     folds = [(np.flatnonzero(number != f), np.flatnonzero(number == f)) for f in (0, 1)]
-    refit, plan = Refit(recentres=True), plan_of(problem, L1(1.0))
+    refit, plan = LeaveOutRule(refits_intercept=True), plan_of(problem, L1(1.0))
     runs = []
     for kind in (screen.Screen, Plain):
-        carried = CarriedFolds(problem, refit, folds)
-        runs.append(run_with(kind, problem, plan, carried=carried))
+        side_runs = SideFolds(problem, refit, folds)
+        runs.append(run_with(kind, problem, plan, side_runs=side_runs))
     judged, n_iterates = [rows for _, rows in folds], runs[0].t + 1
     assert n_iterates > 1
     found, expected = (
-        live.carried.recorded(n_iterates).predictors(problem.design, judged)
+        live.side_runs.recorded(n_iterates).predictors(problem.design, judged)
         for live in runs
     )
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
@@ -260,7 +262,7 @@ class AtLeast(Uniform):
 
 def test_a_penalty_may_tell_signs_apart(rng):
     problem = sparse_problem(rng)
-    fits, penalty = Fits(problem), AtLeast()
+    fits, penalty = WeightedFits(problem), AtLeast()
     update = next(GradientDescent(0.5 / problem.smoothness).updates())
     coef = fits.start(np.zeros((P, 1)))
     first = fits.iterate(coef)
@@ -279,7 +281,7 @@ def test_a_penalty_may_tell_signs_apart(rng):
 def test_bounds_are_bounds(dtype, rng):
     """Also where slopes hardly differ from those that are known, or not at all."""
     problem = sparse_problem(rng, dtype=dtype)
-    known = screen.KnownDirections(Fits(problem), 2)
+    known = screen.KnownDirections(WeightedFits(problem), 2)
     slopes = rng.standard_normal((2, N)).astype(dtype)
     for k in range(3 * screen.MOST_DIRECTIONS):
         exact = np.abs(

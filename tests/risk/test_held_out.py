@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
-from skacv.optim.fits import Fits
+from skacv.optim.fits import WeightedFits
 from skacv.optim.matrix import MatrixDesign
 from skacv.optim.penalties import L1, SquaredL2, Zero
 from skacv.optim.phases import Phase
@@ -17,6 +17,7 @@ from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.screen import WorkingColumns
 from skacv.optim.updates import ProximalGradient
 from skacv.risk.averages import mean_with_error
+from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out import (
     row_replicas,
     screened,
@@ -27,7 +28,6 @@ from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
 from skacv.risk.left_out.replicas import leave_folds_out, replayed
 from skacv.risk.left_out.screened import WorkingGram, largest_shift
 from skacv.risk.left_out.workload import Workload
-from skacv.risk.refit import LeftOutRows, Refit
 from tests.penalties import with_prox
 
 LINEAR = [Zero(), SquaredL2(0.05)]
@@ -50,7 +50,10 @@ def ran(problem, penalties, schedule, n_updates=40):
     return run(problem, plan, np.zeros((1, problem.design.shape[1], 1)))
 
 
-MEAN, SUM = Refit(recentres=True), Refit(recentres=True, is_sum=True)
+MEAN, SUM = (
+    LeaveOutRule(refits_intercept=True),
+    LeaveOutRule(refits_intercept=True, is_sum=True),
+)
 
 
 def by_replicas(problem, trajectory, rows, refit):
@@ -58,7 +61,7 @@ def by_replicas(problem, trajectory, rows, refit):
     stays = np.ones((len(problem.target), len(rows)), dtype=bool)
     stays[rows, np.arange(len(rows))] = False
     weights = refit.without(problem, stays)
-    fits, own = Fits(problem, weights), (rows, 0, np.arange(len(rows)))
+    fits, own = WeightedFits(problem, weights), (rows, 0, np.arange(len(rows)))
     paths = replayed(problem, trajectory, weights)
     return np.array([fits.predictor_at(iterate)[own] for iterate in paths])
 
@@ -334,7 +337,7 @@ def test_memory_keeps_to_the_entries_of_sparse_X(rng):
     problem = Problem(design_of(X), y, np.full((1000, 1), 1e-3))
     phases = [Phase(SquaredL2(0.0), GradientDescent(1 / problem.smoothness), 5)]
     trajectory = run(problem, phases, np.zeros((1, 20_000, 1)))
-    left_out = LeftOutRows.of(problem, np.arange(20), Refit())
+    left_out = LeftOutRows.of(problem, np.arange(20), LeaveOutRule())
     tracemalloc.start()
     screened.leave_one_out(problem, trajectory, left_out, 20, map)
     peak = tracemalloc.get_traced_memory()[1]

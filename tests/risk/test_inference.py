@@ -20,7 +20,7 @@ from skacv import (
 from skacv._estimator.data.row_space import RowSpaceData
 from skacv._estimator.prediction import directions
 from skacv._estimator.prediction.directions import KnownCovariance, Nodewise
-from skacv._estimator.run import sides
+from skacv._estimator.run import data_reduction
 from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.schedules import Nesterov
@@ -360,7 +360,7 @@ def test_runs_in_the_space_of_the_rows(model, rng, monkeypatch):
     model.set_params(keep_data=True, risk="exact", random_state=0)
     tables = []
     for pays in (True, False):
-        monkeypatch.setattr(sides, "pays_rotating", lambda *args, pays=pays: pays)
+        monkeypatch.setattr(data_reduction, "pays_rotating", lambda *args, pays=pays: pays)
         fitted = model.fit(X, y)
         assert isinstance(fitted._data, RowSpaceData) == pays
         tables.append(fitted.coef_table([0, 140], covariance=np.eye(150)))

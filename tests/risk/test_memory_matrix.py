@@ -10,10 +10,10 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.memory import modes, squared, tangents, traces
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_scales import uneven_rows_bias
-from skacv.risk.refit import Refit
 from tests import oracles
 from tests.cases import covering
 from tests.penalties import with_prox
@@ -77,7 +77,9 @@ def test_exact_traces_equal_jacobians(
     phases = phases_for(X, {**SMOOTH, **PROXIMAL}[penalty], SCHEDULES[schedule])
     problem, trajectory = run_on(X, y, phases, weights, fit_intercept)
     expected = expected_gram(X, y, trajectory, weights, fit_intercept)
-    estimate = estimate_risk(problem, trajectory, refit=Refit(recentres=fit_intercept))
+    estimate = estimate_risk(
+        problem, trajectory, refit=LeaveOutRule(refits_intercept=fit_intercept)
+    )
     np.testing.assert_allclose(estimate.path, np.diag(expected), rtol=tolerance)
     assert (estimate.mc_se_path == 0).all()
     assert estimate.n_probes == 0
@@ -162,7 +164,9 @@ def test_a_path_of_strengths_is_one_trajectory(penalty, rng):
     ]
     problem, trajectory = run_on(X, y, phases, fit_intercept=True)
     expected = expected_gram(X, y, trajectory, fit_intercept=True)
-    estimate = estimate_risk(problem, trajectory, refit=Refit(recentres=True))
+    estimate = estimate_risk(
+        problem, trajectory, refit=LeaveOutRule(refits_intercept=True)
+    )
     np.testing.assert_allclose(estimate.path, np.diag(expected), rtol=1e-3)
 
 
@@ -335,7 +339,7 @@ def test_little_noise_needs_more_modes(penalty, noise, rng):
     expected = np.diag(expected_gram(X, y, trajectory))
     estimate = estimate_risk(problem, trajectory)
     # The path errs by squares of what modes miss, of whatever E is to F.
-    missed = (squared.SPECTRAL if penalty is Zero else squared.COMPLETE).carried
+    missed = (squared.SPECTRAL if penalty is Zero else squared.COMPLETE).side_runs
     np.testing.assert_allclose(estimate.path, expected, rtol=10 * missed**2)
 
 
@@ -373,9 +377,9 @@ def test_products_with_X_are_linear_in_the_updates(rng, monkeypatch):
     counts = []
     original = tangents._by_columns
 
-    def counting(columns, carried):
-        counts.append(carried.shape[1])
-        return original(columns, carried)
+    def counting(columns, side_runs):
+        counts.append(side_runs.shape[1])
+        return original(columns, side_runs)
 
     monkeypatch.setattr(tangents, "_by_columns", counting)
     monkeypatch.setattr(
@@ -405,7 +409,10 @@ def test_shared_gram_and_factored_products_agree(kind, rng, monkeypatch):
 
     def estimate():
         return estimate_risk(
-            problem, trajectory, method="exact", refit=Refit(recentres=True)
+            problem,
+            trajectory,
+            method="exact",
+            refit=LeaveOutRule(refits_intercept=True),
         )
 
     explicit = []
@@ -446,7 +453,7 @@ def test_few_rows_are_exact_and_finite(rng):
     y = X[:, :3].sum(axis=1, keepdims=True) + rng.standard_normal((35, 1))
     phases = phases_for(X, L1(0.1), Nesterov, 100)
     estimate = estimate_risk(
-        *run_on(X, y, phases, fit_intercept=True), Refit(recentres=True)
+        *run_on(X, y, phases, fit_intercept=True), LeaveOutRule(refits_intercept=True)
     )
     assert estimate.n_probes == 0
     assert np.isfinite(estimate.path).all()
@@ -484,7 +491,7 @@ def test_unbiased(fit_intercept, rows, rng):
         phases = [Phase(Zero(), GradientDescent(0.25), 20)]
         problem, trajectory = run_on(X, y, phases, fit_intercept=fit_intercept)
         estimate = estimate_risk(
-            problem, trajectory, refit=Refit(recentres=fit_intercept)
+            problem, trajectory, refit=LeaveOutRule(refits_intercept=fit_intercept)
         )
         error = root.T @ (trajectory.coef[:, :, 0].T - beta)
         truth = (error**2).sum(axis=0) + 1

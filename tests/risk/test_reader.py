@@ -20,11 +20,11 @@ from skacv.optim.schedules import (
     StochasticGradient,
     fixed_batches,
 )
+from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.left_out.methods import coefficients_without, leave_one_out
 from skacv.risk.left_out.replicas import leave_folds_out
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.reader import Unreadable
-from skacv.risk.refit import Refit
 
 from .test_curved_memory import PartOfTheRows
 
@@ -118,18 +118,18 @@ READ = [
 def test_a_run_that_cannot_be_read_is_refused(reader, run_of, message, problem):
     problem, trajectory = run_of(problem)
     with pytest.raises(Unreadable, match=message):
-        reader(problem, trajectory, refit=Refit())
+        reader(problem, trajectory, refit=LeaveOutRule())
     # Not even its shape is looked at.
     with pytest.raises(Unreadable, match=message):
-        reader(problem, replace(trajectory, predictor=None), refit=Refit())
+        reader(problem, replace(trajectory, predictor=None), refit=LeaveOutRule())
 
 
 @pytest.mark.parametrize(("reader", "run_of"), READ)
 def test_other_runs_are_read(reader, run_of, problem):
     problem, trajectory = run_of(problem)
-    assert reader(problem, trajectory, refit=Refit()) is not None
+    assert reader(problem, trajectory, refit=LeaveOutRule()) is not None
 
 
 def test_coefficients_without_rows_that_were_seen_are_refused(problem):
     with pytest.raises(Unreadable, match="cannot be left out"):
-        coefficients_without(*preconditioned(problem), SEEN[:2], Refit())
+        coefficients_without(*preconditioned(problem), SEEN[:2], LeaveOutRule())

@@ -12,10 +12,10 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.memory import row_scales, squared
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_scales import scales_of_rows
-from skacv.risk.refit import Refit
 from tests import oracles
 from tests.cases import covering
 
@@ -91,7 +91,10 @@ def test_exact_traces_equal_full_matrices(penalty, schedule, shape, fit_intercep
     problem, trajectory = run_on(X, y, phases, fit_intercept)
     published, expected = expected_paths(problem, trajectory, fit_intercept)
     estimate = estimate_risk(
-        problem, trajectory, refit=Refit(recentres=fit_intercept), row_scales=True
+        problem,
+        trajectory,
+        refit=LeaveOutRule(refits_intercept=fit_intercept),
+        row_scales=True,
     )
     off = assert_near(estimate, expected)
     assert off < 0.2 * np.abs(published / expected - 1).max()
@@ -166,7 +169,10 @@ def test_rows_like_gaussian_ones_keep_the_published_estimate(rows):
         problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov), True)
         paths = [
             estimate_risk(
-                problem, trajectory, refit=Refit(recentres=True), row_scales=on
+                problem,
+                trajectory,
+                refit=LeaveOutRule(refits_intercept=True),
+                row_scales=on,
             ).path
             for on in (False, True)
         ]

@@ -193,7 +193,7 @@ def test_stages_in_blocks_are_those_at_once(estimator, rng):
         reached.append(in_blocks.n_iter_)
         stages = in_blocks.cv_prediction_path_
         assert len(stages) == len(in_blocks.cv_path_) == in_blocks.n_iter_ + 1
-    is_at_once = isinstance(kind_of(estimator), kinds.AtOnce)
+    is_at_once = isinstance(kind_of(estimator), kinds.RefitAdapter)
     assert (len(reached) == 1) == is_at_once
     for name in ("cv_path_", "cv_se_path_", "cv_fold_path_", "cv_prediction_path_"):
         np.testing.assert_array_equal(getattr(in_blocks, name), getattr(at_once, name))

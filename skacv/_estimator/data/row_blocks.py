@@ -5,7 +5,7 @@ from mmap import mmap
 import numpy as np
 from scipy import sparse
 
-from ...optim.matrix import slices
+from ...optim.blocks import slices
 
 # Rows that are taken at a time have so many bytes, about.
 BLOCK_BYTES = 1 << 26

@@ -14,7 +14,7 @@ from sklearn.utils.sparsefuncs import inplace_csr_column_scale, mean_variance_ax
 from ...optim.arrays import design_of
 from ...optim.column_maps import ColumnMaps
 from ...optim.moments import CONSTANT
-from ...optim.namespaces import as_dtype, dtype_of, here, is_away, there
+from ...optim.namespaces import as_dtype, dtype_of, is_on_device, to_device_of, to_numpy
 
 
 class AsPassed:
@@ -79,7 +79,7 @@ class Standardized:
         is_constant = variance <= (rounding * mean) ** 2
         scale = np.sqrt(np.where(is_constant, 1.0, variance))
         if centers:  # what is left of constant columns is zero, not a rounding
-            mean = np.where(is_constant, here(X[:1, :])[0], mean)
+            mean = np.where(is_constant, to_numpy(X[:1, :])[0], mean)
         return cls(mean * centers, scale, centers)
 
     def applied(self, X):
@@ -89,8 +89,10 @@ class Standardized:
             X = X.copy()
             inplace_csr_column_scale(X, 1 / self.scale.astype(dtype))
             return X
-        if is_away(X):
-            mean, scale = (there(part[None], X) for part in (self.mean, self.scale))
+        if is_on_device(X):
+            mean, scale = (
+                to_device_of(part[None], X) for part in (self.mean, self.scale)
+            )
             return as_dtype((X - mean) / scale, dtype)
         found = np.empty(X.shape, dtype)
         np.subtract(X, self.mean, out=found, casting="same_kind")

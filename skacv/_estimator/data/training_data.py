@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._compat import on_host
 from ...optim.arrays import design_of
 from ...optim.constant import WithConstant
-from ...optim.namespaces import is_away, namespace_of, rows_in
+from ...optim.namespaces import is_on_device, namespace_of, rows_in
 from ...optim.problem import Problem
 from .checks import check_sizes, validated_data, validated_rows, validated_weights
 from .standardized import AS_PASSED, AsPassed, Standardized
@@ -33,7 +33,7 @@ class TrainingData:
         As it was passed.
     rows : ndarray of int
         Which samples the problem's rows are.
-    is_flat : bool
+    is_1d : bool
         Whether a sample has one number as target, and the model one row of
         coefficients without an axis for outputs.
     names : dict
@@ -51,7 +51,7 @@ class TrainingData:
     total_weight: float
     rows: np.ndarray
     n_samples: int
-    is_flat: bool
+    is_1d: bool
     names: dict
     offset: np.ndarray
     is_centered: bool
@@ -71,7 +71,7 @@ class TrainingData:
             _predictions_of,
             offset=self.offset,
             dtype=self.dtype,
-            is_flat=self.has_flat_predictions,
+            is_1d=self.has_flat_predictions,
             prediction=estimator._prediction,
             loss=self.problem.loss,
         )
@@ -138,7 +138,7 @@ class TrainingData:
         return weights
 
 
-def _predictions_of(predictors, offset, dtype, is_flat, prediction, loss):
+def _predictions_of(predictors, offset, dtype, is_1d, prediction, loss):
     """Predictions from linear predictors less the means of the targets.
 
     In their place, which may be the largest array of a fit.
@@ -148,7 +148,7 @@ def _predictions_of(predictors, offset, dtype, is_flat, prediction, loss):
     predictors : ndarray of shape (n_iterates, n_rows, n_outputs)
     offset : ndarray of shape (1, n_outputs)
         Means of the targets, or zeros.
-    is_flat : bool
+    is_1d : bool
         Whether a prediction is one number, without an axis for outputs.
     prediction : callable
         ``prediction(predictor, loss)``.
@@ -156,7 +156,7 @@ def _predictions_of(predictors, offset, dtype, is_flat, prediction, loss):
     if offset.any():
         predictors += offset
     predictors = predictors.astype(dtype, copy=False)
-    return prediction(predictors[:, :, 0] if is_flat else predictors, loss)
+    return prediction(predictors[:, :, 0] if is_1d else predictors, loss)
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class ColumnData(TrainingData):
             intercept = self.offset - self.center[:, 0] @ coef
         parts = self.columns.to_passed(coef, intercept)
         coef, intercept = (part.astype(self.dtype, copy=False) for part in parts)
-        if self.is_flat:
+        if self.is_1d:
             return coef[:, :, 0], intercept[:, 0]
         return np.moveaxis(coef, 2, 1), intercept
 
@@ -289,14 +289,14 @@ def validated(estimator, X, y, sample_weight, **checks):
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedTarget:
     """Targets as a loss takes them.
 
     Attributes
     ----------
     target : ndarray of shape (n_rows, n_outputs), float64
     weights : ndarray of shape (n_rows,)
-    is_flat : bool
+    is_1d : bool
         Whether coefficients have no axis for outputs.
     names : dict
         Fitted attributes that the targets say, such as ``classes_``.
@@ -305,21 +305,21 @@ class Coded:
     loss: object
     target: np.ndarray
     weights: np.ndarray
-    is_flat: bool
+    is_1d: bool
     names: dict
 
 
-def column_data(samples, coded, fit_intercept):
+def column_data(samples, encoded, fit_intercept):
     """The problem of a linear model: centred lazily, or with a column of ones.
 
     Returns
     -------
     ColumnData
     """
-    X, loss = samples.X, coded.loss
-    check_sizes(X, coded.target)
-    target = coded.target.astype(np.float64, copy=False)
-    row_weights = (coded.weights / coded.weights.sum())[:, None]
+    X, loss = samples.X, encoded.loss
+    check_sizes(X, encoded.target)
+    target = encoded.target.astype(np.float64, copy=False)
+    row_weights = (encoded.weights / encoded.weights.sum())[:, None]
     is_centered = bool(fit_intercept and loss.is_quadratic)
     has_constant = bool(fit_intercept and not loss.is_quadratic)
     center = np.zeros((X.shape[1], 1))
@@ -335,11 +335,11 @@ def column_data(samples, coded, fit_intercept):
     return ColumnData(
         problem=Problem(design, target, row_weights, loss),
         y=samples.y,
-        total_weight=coded.weights.sum(),
+        total_weight=encoded.weights.sum(),
         rows=samples.rows,
         n_samples=samples.n_samples,
-        is_flat=coded.is_flat,
-        names={**samples.names, **coded.names},
+        is_1d=encoded.is_1d,
+        names={**samples.names, **encoded.names},
         center=center,
         columns=samples.columns,
         offset=offset,
@@ -371,9 +371,9 @@ def are_equal(X, other):
     if X is other:
         return True
     if X.shape != other.shape or any(
-        kind(X) != kind(other) for kind in (is_away, sparse.issparse)
+        kind(X) != kind(other) for kind in (is_on_device, sparse.issparse)
     ):
         return False
-    if is_away(X):
+    if is_on_device(X):
         return type(X) is type(other) and bool(namespace_of(X).all(X == other))
     return (X != other).nnz == 0 if sparse.issparse(X) else np.array_equal(X, other)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 
-from ...optim.matrix import slices
+from ...optim.blocks import slices
 from ...risk.averages import error_of_repeats, mean_with_error, units_of
 from ..data.checks import validated_target
 

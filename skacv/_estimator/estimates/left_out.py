@@ -5,7 +5,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ...optim.matrix import slices
+from ...optim.blocks import slices
 from ...optim.phases import first_updates
 from ...optim.predictors import path_values
 from ...optim.trajectory import Trajectory
@@ -18,7 +18,7 @@ from ...risk.averages import (
 )
 from ...risk.intervals import HeldOutResiduals
 from ...risk.left_out.methods import (
-    Request,
+    LeaveOneOutTask,
     coefficients_without,
     leave_one_out,
     n_rows_worth,
@@ -26,7 +26,7 @@ from ...risk.left_out.methods import (
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.left_out.workload import Workload
 from ...risk.prediction_sets import HeldOutScores
-from ..parameters import plain
+from ..parameters import to_python_scalar
 from .held_out_losses import ENTRIES_PER_BLOCK, losses_of
 from .held_out_paths import HeldOutPath
 
@@ -38,7 +38,7 @@ ROWS_TO_CHOOSE_BY = 500
 
 def check_loo(loo, n_rows):
     """Raise if ``loo`` asks for more rows than there are."""
-    loo = plain(loo)
+    loo = to_python_scalar(loo)
     if loo is True and n_rows < FEWEST_ROWS:
         raise ValueError(f"loo=True needs at least {FEWEST_ROWS} rows, got {n_rows}.")
     if loo not in (True, False, "auto") and loo > n_rows:
@@ -147,11 +147,11 @@ def read_leave_one_out(run):
 
     With "auto" there are none if rows are too few, or take too long to leave out.
     """
-    if run.carried is not None and run.carried.left_out is not None:
+    if run.side_runs is not None and run.side_runs.left_out is not None:
         return read_labels(run)
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     problem = data.problem
-    n_rows, loo = problem.n_single, plain(estimator.loo)
+    n_rows, loo = problem.n_single, to_python_scalar(estimator.loo)
     n_left_out = n_rows if loo is True else loo
     rows = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
     if loo == "auto":
@@ -200,7 +200,7 @@ def _attributes(run, rows, predictors):
 
 def read_labels(run):
     """Fitted attributes of leave-one-out by labels that the run has carried."""
-    found, rows = run.carried.left_out, run.carried.rows
+    found, rows = run.side_runs.left_out, run.side_runs.rows
     n_iterates, target = len(run.trajectory.coef), run.data.problem.target[rows]
     attributes = _attributes(run, rows, np.stack(found.residuals[:n_iterates]) + target)
     attributes["loo_path_"] -= found.bias[:n_iterates]
@@ -331,7 +331,7 @@ def coefficients_without_rows(estimator):
     rows = data.places_of(estimator.loo_indices_)
     trajectory = kept_run(estimator, estimator.iteration_)
     settings = _replaying(estimator, data)
-    request = Request(data.problem, trajectory, rows, **settings)
+    request = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
     for k, part in enumerate(request.outputs()):
         found, shift = coefficients_without(
             part.problem, part.trajectory, rows, **settings
@@ -372,9 +372,9 @@ def read_folds(run):
 def _fold_record(run, folds):
     """The record of the folds, from the run itself or along its record."""
     estimator, data, trajectory = run.estimator, run.data, run.trajectory
-    if run.carried is not None:
-        run.carried.check_stable(trajectory)
-        return run.carried.recorded(len(trajectory.coef))
+    if run.side_runs is not None:
+        run.side_runs.check_stable(trajectory)
+        return run.side_runs.recorded(len(trajectory.coef))
     refit, settings = estimator._spec().refit(data), _parallel(estimator.n_jobs)
     with np.errstate(over="ignore", invalid="ignore"):
         return leave_folds_out(data.problem, trajectory, folds, refit, **settings)

@@ -11,7 +11,7 @@ from ...optim.array_path import ArrayPath
 from ...risk.memory.memory_matrix import estimate_risk
 from ...risk.memory.row_scales import uneven_rows_bias
 from ...risk.reader import Unreadable
-from ..parameters import plain
+from ..parameters import to_python_scalar
 
 # Warn if risk_path_ may be too low by more than this share because of uneven rows.
 UNEVEN_ROWS_TOLERANCE = 0.1
@@ -76,7 +76,7 @@ def read_memory_matrix(run):
     With "auto" there are none if the memory matrix does not apply to the run.
     """
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
-    method = plain(estimator.risk)
+    method = to_python_scalar(estimator.risk)
     try:
         estimate = estimate_risk(
             data.problem,

@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.metrics import get_scorer_names
 
 from ...optim.array_path import ArrayPath
-from ...optim.growing import SoFar
+from ...optim.growing import PathCache
 from ...optim.trajectory import Trajectory
 from ..data.training_data import TrainingData
-from ..parameters import plain
+from ..parameters import to_python_scalar
 from .folds import ShuffledFolds
 from .left_out import (
     FEWEST_ROWS,
@@ -46,14 +46,14 @@ class FinishedRun:
         loss.
     folds : list of (ndarray of int, ndarray of int)
         Training rows and held-out rows of every fold; none without ``cv``.
-    carried : CarriedFolds or None
+    carried : SideFolds or None
         Random labels and folds fitted along with the run, for leave-one-out and folds.
     best : int or None
         The best iterate, if the run was evaluated along the way.
     known : dict of dict
         Fitted attributes by the name of the estimate, as computed from this record of
         the run or a longer one.
-    so_far : SoFar
+    so_far : PathCache
         What is known about the iterates since the estimates were last computed.
     groups : ndarray of int, shape (n_samples,), or None
         The group of every sample that was passed, where there are groups.
@@ -63,10 +63,10 @@ class FinishedRun:
     trajectory: Trajectory
     data: TrainingData
     folds: list[tuple[np.ndarray, np.ndarray]]
-    carried: Any = None
+    side_runs: Any = None
     best: int | None = None
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
-    so_far: SoFar = field(default_factory=SoFar)
+    so_far: PathCache = field(default_factory=PathCache)
     groups: np.ndarray | None = None
 
     @cached_property
@@ -218,7 +218,7 @@ class Estimate:
         """Value of the estimator's parameter; False if it has none."""
         if self.parameter is None:
             return True
-        return plain(getattr(estimator, self.parameter, False))
+        return to_python_scalar(getattr(estimator, self.parameter, False))
 
     def is_on(self, estimator: Any) -> bool:
         """Whether it is switched on in the estimator."""

@@ -20,7 +20,7 @@ from ..data.training_data import check_usable
 from ..estimates.left_out import kept_run
 from ..estimates.memory_matrix import read_memory_matrix
 from ..estimates.readers import FinishedRun
-from ..parameters import plain
+from ..parameters import to_python_scalar
 from .directions import Directions, KnownCovariance, Nodewise
 
 # Residuals of so small a share of the target's are those of an interpolating iterate.
@@ -210,7 +210,7 @@ class ByDirections:
         if hasattr(fitted, "risk_residual_path_"):
             return fitted.risk_residual_path_
         estimator = copy(fitted)
-        if plain(fitted.risk) in (False, "auto"):
+        if to_python_scalar(fitted.risk) in (False, "auto"):
             estimator.risk = True
         trajectory = kept_run(fitted, fitted.n_iter_)
         run = FinishedRun(estimator, trajectory, fitted._data, folds=[])

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..._compat import available_if, class_weights
 from ..collections import block_by_block, staged_block_by_block
-from ..data.training_data import Coded, validated
+from ..data.training_data import EncodedTarget, validated
 from ..devices import of_rows
 from ..parameters import takes_coverage
 from .prediction_sets import sets_of
@@ -27,7 +27,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     and has a parameter ``class_weight``.
     """
 
-    def _coded_samples(self, X, y, sample_weight):
+    def _encoded_samples(self, X, y, sample_weight):
         """Validated samples, and their classes as the loss needs them."""
         samples = validated(self, X, y, sample_weight)
         classes, label = classes_of(self, samples.y)
@@ -37,7 +37,9 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         check_class_weights(class_weight, classes)
         loss, target = self._loss_and_target(label, len(classes))
         weights = samples.weights * class_weight[label]
-        return samples, Coded(loss, target, weights, False, {"classes_": classes})
+        return samples, EncodedTarget(
+            loss, target, weights, False, {"classes_": classes}
+        )
 
     def _loss_and_target(self, label, n_classes):
         """The loss and its targets, (n_rows, n_outputs), for labels 0, 1, ..."""

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from ..._compat import check_in_memory
-from ...optim.matrix import slices
-from ...optim.namespaces import dtype_of, here, rows_in
+from ...optim.blocks import slices
+from ...optim.namespaces import dtype_of, rows_in, to_numpy
 from ...risk.intervals import (
     FEWEST_ROWS,
     checked_coverage,
@@ -198,12 +198,12 @@ def _expected_sizes(fitted, X, predictions, held_out, method):
 
 def on_kept_columns(fitted, samples, X):
     """Some training rows and the rows of X, on the columns that fit has kept."""
-    X, data = here(new_rows(fitted, X)), fitted._data
+    X, data = to_numpy(new_rows(fitted, X)), fitted._data
     design = data.observed.design
     if design is None:  # kernel machines put it away, and keep rows as passed
-        return here(rows_in(fitted.X_fit_, samples)), X
+        return to_numpy(rows_in(fitted.X_fit_, samples)), X
     features = design.features if data.has_constant else design
-    rows = here(rows_in(features.X, data.places_of(samples)))
+    rows = to_numpy(rows_in(features.X, data.places_of(samples)))
     return rows, data.columns.applied(X)
 
 

@@ -13,10 +13,10 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ...optim.arrays import design_of
 from ...optim.losses import SquaredError
-from ...optim.namespaces import dtype_of, is_away
+from ...optim.namespaces import dtype_of, is_on_device
 from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validated_target, validated_weights
-from ..data.training_data import Coded, check_usable, new_rows, validated
+from ..data.training_data import EncodedTarget, check_usable, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
 from ..estimates.fitted_state import MOST_KEPT, FittedState
 from ..estimates.left_out import coefficients_without_rows
@@ -75,7 +75,7 @@ class RecordedModel(FittedState):
     def _product(X, coef):
         """X times (n_features,) or (n_features, k), in double precision, in NumPy."""
         coef = coef.astype(np.float64, copy=False)
-        if not is_away(X) and X.dtype == coef.dtype:
+        if not is_on_device(X) and X.dtype == coef.dtype:
             return safe_sparse_dot(X, coef, dense_output=True)
         product = design_of(X).dot(coef.reshape(len(coef), -1))
         return product.reshape(len(product), *coef.shape[1:])
@@ -224,14 +224,14 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """The loss for targets (n_rows, n_outputs), and fitted attributes."""
         return SquaredError(), {}
 
-    def _coded_samples(self, X, y, sample_weight):
+    def _encoded_samples(self, X, y, sample_weight):
         """Validated samples, and their targets as the loss takes them."""
         samples = validated(self, X, y, sample_weight, multi_output=self._multi_output)
         target = self._target(samples.y)
         loss, names = self._loss_of(target, samples.weights)
         loss.check_target(target)
-        is_flat = samples.y.ndim == 1
-        return samples, Coded(loss, target, samples.weights, is_flat, names)
+        is_1d = samples.y.ndim == 1
+        return samples, EncodedTarget(loss, target, samples.weights, is_1d, names)
 
     @staticmethod
     def _prediction(predictor, loss):

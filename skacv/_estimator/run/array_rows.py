@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..data.row_summary import RowSummary
-from ..data.training_data import Coded, Samples, are_equal
+from ..data.training_data import EncodedTarget, Samples, are_equal
 from ..estimates.folds import asked_folds
 from ..estimates.left_out import check_loo
 from .fit_run import RowsToFit
@@ -21,7 +21,7 @@ class ArrayRows(RowsToFit):
 
     passed: tuple
     samples: Samples
-    coded: Coded
+    encoded: EncodedTarget
 
     @classmethod
     def of(cls, estimator, X, y, sample_weight):
@@ -38,11 +38,11 @@ class ArrayRows(RowsToFit):
                 f"{type(estimator).__name__} needs the rows: fit it to arrays."
             )
         passed = X, y, sample_weight
-        return cls(passed, *estimator._coded_samples(*passed))
+        return cls(passed, *estimator._encoded_samples(*passed))
 
     @property
     def loss(self):
-        return self.coded.loss
+        return self.encoded.loss
 
     def were_passed(self, passed):
         """Whether they are those of the very same X, y and sample_weight."""
@@ -57,7 +57,7 @@ class ArrayRows(RowsToFit):
     def _arrays(self):
         """What the same rows have in common."""
         samples = self.samples
-        return samples.rows, samples.y, self.coded.weights, samples.passed
+        return samples.rows, samples.y, self.encoded.weights, samples.passed
 
     def problem(self, estimator, params, seed, resume):
         """The problem that they make, the folds of ``cv`` as rows of it, and groups.
@@ -79,5 +79,5 @@ class ArrayRows(RowsToFit):
         check_loo(estimator.loo, len(self.samples.rows))
         X, y, _ = self.passed
         folds, groups = asked_folds(estimator, X, y, self.samples, params)
-        data = estimator._data_of(self.samples, self.coded, folds, seed, resume)
+        data = estimator._data_of(self.samples, self.encoded, folds, seed, resume)
         return *data, groups

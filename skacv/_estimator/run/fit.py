@@ -14,13 +14,13 @@ from ..._compat import (
     with_callbacks,
 )
 from ..._warnings import warn
-from ...optim.growing import SoFar
+from ...optim.growing import PathCache
 from ...optim.phases import first_updates, n_planned_updates
 from ...optim.threads import threads_for
 from ...optim.trajectory import Trajectory
-from ...risk.left_out.carried import CarriedFolds
 from ...risk.left_out.methods import is_cheap
 from ...risk.left_out.replicas import replicas_beside
+from ...risk.left_out.side_runs import SideFolds
 from ..collections import is_collection, on_workers
 from ..data.training_data import column_data
 from ..devices import attributes_on_device_of, in_numpy, of_record
@@ -32,8 +32,8 @@ from ..estimates.readers import ESTIMATES, read
 from ..estimates.recording import SECONDS_TO_READ, Limit, Price
 from ..parameters import are_same, keeps_data, snapshot
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
+from .data_reduction import reduce_data
 from .progress import FitProgress
-from .sides import on_smaller_side
 from .streaming import replace_fitted, rows_to_fit, stay_on_workers
 
 # Seconds that an update takes, with folds: for an entry of X, or of the second moments
@@ -61,9 +61,9 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
     ``_spec()``
         a :class:`ModelSpec` of its run;
-    ``_coded_samples(X, y, sample_weight)``
+    ``_encoded_samples(X, y, sample_weight)``
         validated :class:`Samples`, and their targets as the loss needs them,
-        :class:`Coded`.
+        :class:`EncodedTarget`.
 
     It may also define ``_warn_of(run)``, warnings about a FinishedRun.
     """
@@ -154,14 +154,14 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         """Whether the fitted estimator keeps the rows, as a copy."""
         return keeps_data(self)
 
-    def _data_of(self, samples, coded, folds, seed, resume):
+    def _data_of(self, samples, encoded, folds, seed, resume):
         """The problem of the samples, and the folds as rows of it.
 
         ``folds`` are rows of the samples.
         """
-        return on_smaller_side(self, linear_data(self, samples, coded), folds, resume)
+        return reduce_data(self, linear_data(self, samples, encoded), folds, resume)
 
-    def _carried(self, run):
+    def _side_runs(self, run):
         """The folds that run in the same products, if memory allows."""
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         room = replicas_beside(problem, n_planned_updates(run.plan, []))
@@ -169,7 +169,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
             return None
         refit = self._spec().refit(run.data).of_run(planned)
         folds = unseen_folds(run.folds, planned.rows_seen())
-        return CarriedFolds(problem, refit, folds) if folds else None
+        return SideFolds(problem, refit, folds) if folds else None
 
     def _go_on(self, run, planned, progress):
         """Take the updates of a plan; return whether it is complete."""
@@ -363,11 +363,11 @@ def shape_of(X):
     return X.shape if hasattr(X, "shape") else np.asarray(X).shape
 
 
-def linear_data(estimator, samples, coded):
+def linear_data(estimator, samples, encoded):
     """The problem of the samples, on the columns of X."""
     if estimator.standardize:
-        samples = samples.standardized(coded.weights, estimator.fit_intercept)
-    return column_data(samples, coded, estimator.fit_intercept)
+        samples = samples.standardized(encoded.weights, estimator.fit_intercept)
+    return column_data(samples, encoded, estimator.fit_intercept)
 
 
 def in_use(estimator, coef_path, intercept_path):
@@ -440,7 +440,7 @@ def _begun(estimator, passed, params, resume, n_updates):
         )
     run = rows.run_type.begun(estimator, rows, params, resume)
     if n_updates is not None:
-        run.so_far = SoFar()
+        run.so_far = PathCache()
     if n_updates is not None or (resume and spec.is_dual):
         run.asked = {**snapshot(settings), "passed": snapshot(params)}
     return run

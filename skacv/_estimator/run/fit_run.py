@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sklearn.utils import check_random_state
 
-from ...optim.growing import SoFar
+from ...optim.growing import PathCache
 from ...optim.run import LiveRun
 from ..estimates.readers import FinishedRun
 from .warm_start import as_recorded, starting_point
@@ -25,14 +25,14 @@ class FitRun:
         Draws batches, and whatever else belongs to the run.
     plan : list of Phase
         All that the parameters ask for.
-    carried : CarriedFolds or None
+    carried : SideFolds or None
     trajectory : Trajectory or None
         What counts of the record, once the run has gone on.
     best : int or None
         The best iterate so far, if the run is evaluated as it goes.
     known : dict of dict
         Fitted attributes by the name of the estimate, as far as computed.
-    so_far : SoFar or None
+    so_far : PathCache or None
         State of the estimates of a run in stages since they were last computed. Other
         runs are read as a whole, and so to the last digit like one longer run.
     asked : dict or None
@@ -48,12 +48,12 @@ class FitRun:
     groups: object
     seed: int
     plan: list
-    carried: object = None
+    side_runs: object = None
     live: object = None
     trajectory: object = None
     best: int | None = None
     known: dict = field(default_factory=dict)
-    so_far: SoFar | None = None
+    so_far: PathCache | None = None
     asked: dict | None = None
 
     @classmethod
@@ -69,15 +69,15 @@ class FitRun:
         spec.solver.check([*done, *plan])
         run = cls(rows, data, folds, groups, seed, plan)
         # There is no record of folds to go on from.
-        run.carried = None if done else run.beside(estimator)
+        run.side_runs = None if done else run.beside(estimator)
         run.live = cls.live_type(
-            data.problem, plan, start, done=done, tol=spec.tol, carried=run.carried
+            data.problem, plan, start, done=done, tol=spec.tol, side_runs=run.side_runs
         )
         return run
 
     def beside(self, estimator):
         """The folds and labels beside the run."""
-        return estimator._carried(self)
+        return estimator._side_runs(self)
 
     def with_plan_of(self, n_updates):
         """The same run, with ``max_iter`` updates at every strength."""
@@ -86,8 +86,8 @@ class FitRun:
 
     def finished(self, estimator):
         """The finished run, from which estimates are computed."""
-        run = self.trajectory, self.data, self.folds, self.carried
-        held_out = self.best, self.known, self.so_far or SoFar()
+        run = self.trajectory, self.data, self.folds, self.side_runs
+        held_out = self.best, self.known, self.so_far or PathCache()
         return FinishedRun(estimator, *run, *held_out, groups=self.groups)
 
     def warn(self, finished):

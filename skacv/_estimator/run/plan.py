@@ -12,9 +12,9 @@ from ...optim.penalties import SquaredL2
 from ...optim.phases import Phase, smoothness_under
 from ...optim.schedules import GradientDescent, Nesterov, Newton
 from ...optim.trajectory import Trajectory
+from ...risk.leave_out_rule import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
 from ...risk.left_out.workload import Workload
-from ...risk.refit import Refit, counts_in
 from .strengths import Strengths
 
 # Solvers that are schedules of a step size and all rows alone.
@@ -207,8 +207,8 @@ class ModelSpec:
         A gradient of dual coefficients is a sum over rows, times step_size / n as it
         is, so a refit is stable wherever the run is.
         """
-        return Refit(
-            recentres=data.is_centered,
+        return LeaveOutRule(
+            refits_intercept=data.is_centered,
             is_sum=self.strengths.is_sum,
             renormalises=not self.is_dual,
             columns=None if self.is_dual else data.columns,

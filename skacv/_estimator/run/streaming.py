@@ -12,7 +12,7 @@ from ..collections import is_collection, on_workers
 from ..data.checks import names_of
 from ..data.row_summary import RowSummary
 from ..estimates.folds import ShuffledFolds
-from ..parameters import plain
+from ..parameters import to_python_scalar
 from .array_rows import ArrayRows
 from .summary_data import SummarisedRows, check_outputs
 
@@ -61,7 +61,7 @@ def rows_to_fit(estimator, X, y, sample_weight):
 
 def n_folds_asked(estimator):
     """Number of folds of ``cv``, 1 for None."""
-    cv = plain(estimator.cv)
+    cv = to_python_scalar(estimator.cv)
     if cv is None:
         return 1
     if isinstance(cv, ShuffledFolds):  # a default: any random folds
@@ -76,7 +76,7 @@ def n_folds_asked(estimator):
 
 def n_sampled_asked(estimator):
     """Number of rows to keep: as many as ``loo`` leaves out, or the default."""
-    loo, usual = plain(estimator.loo), RowSummary().n_sampled
+    loo, usual = to_python_scalar(estimator.loo), RowSummary().n_sampled
     return usual if isinstance(loo, bool | str) else max(loo, usual)
 
 

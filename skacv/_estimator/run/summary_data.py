@@ -16,7 +16,7 @@ from ..data.training_data import ColumnData
 from ..estimates.folds import ShuffledFolds
 from ..estimates.left_out import check_loo
 from ..estimates.readers import ESTIMATES
-from ..parameters import keeps_data, plain
+from ..parameters import keeps_data, to_python_scalar
 from .fit_run import RowsToFit
 from .plan import sees_moments_alone
 
@@ -135,7 +135,7 @@ class SummarisedRows(RowsToFit):
                     f"{estimate.parameter} to False, or fit to arrays."
                 )
         n_single, n_rows = len(self.summary.sampled_indices_), self.summary._n_rows
-        loo = plain(estimator.loo)
+        loo = to_python_scalar(estimator.loo)
         if loo is True and n_single < n_rows:
             raise ValueError(
                 f"loo=True leaves out each of the {n_rows} rows, but the summary has "
@@ -161,7 +161,7 @@ def n_folds_of(cv, summary):
     ValueError
         If the summary has others.
     """
-    cv = plain(cv)
+    cv = to_python_scalar(cv)
     if cv is None:
         return 0
     if isinstance(cv, ShuffledFolds):  # a default: any random folds
@@ -215,7 +215,7 @@ def summary_data(summary, loss, fit_intercept, by_fold, columns=AS_PASSED):
         total_weight=total.weight,
         rows=places,
         n_samples=summary.n_samples_seen_,
-        is_flat=not summary._target_shape,
+        is_1d=not summary._target_shape,
         names=names_of(summary),
         center=mean[:n_columns, None],
         columns=columns,

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
-from ...optim.matrix import slices
+from ...optim.blocks import slices
 from ...optim.problem import hessian
 
 # Rows whose leverages are taken at a time.

@@ -5,7 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from ...optim.fits import Fits
+from ...optim.fits import WeightedFits
 from ...optim.trajectory import Trajectory
 from ...optim.updates import Pass
 from ..memory.curved_run import ACCURACY, CurvedRun
@@ -103,7 +103,7 @@ class Steps:
     """The coefficients after every step on a batch, from the start on."""
 
     def __init__(self, problem, trajectory):
-        self._fits, self._starts = Fits(problem), trajectory.coef
+        self._fits, self._starts = WeightedFits(problem), trajectory.coef
         self.coef = [trajectory.coef[0]]
 
     def take(self, taken):

@@ -21,8 +21,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ...optim.blocks import slices
 from ...optim.einsum import einsum
-from ...optim.matrix import slices
 
 # What rows worked on together are shifted by, in all replicas, stays in cache.
 SHIFT_BYTES = 1 << 19

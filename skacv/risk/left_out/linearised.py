@@ -32,7 +32,7 @@ from functools import partial
 import numpy as np
 
 from ...optim.einsum import einsum
-from ...optim.fits import Fits
+from ...optim.fits import WeightedFits
 from ...optim.problem import hessian
 from ...optim.trajectory import iterate
 from .correction import (
@@ -260,7 +260,7 @@ def _batch_steps(problem, trajectory, taken, on_batches, on_all_rows):
     """The steps of a pass, evaluating on every batch, or on all rows at its start."""
     t, _, update, penalty = taken
     first = (None, trajectory.predictor[t]) if on_all_rows else None
-    last, fits = update.n_batches - 1, Fits(problem)
+    last, fits = update.n_batches - 1, WeightedFits(problem)
     parts = update.parts(fits, penalty, fits.start(trajectory.coef[t]))
     for k, part in enumerate(parts):
         rows, coef, predictor = part.rows, part.coef[:, :, 0], part.predictor[:, :, 0]

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
-from ..refit import LeftOutRows, Refit, check_unseen
+from ..leave_out_rule import LeaveOutRule, LeftOutRows, check_unseen
 from . import linearised, screened, spectral
 from .replicas import check_stable, record_of_replicas, replicas_at_a_time
 from .workload import MANY_ROWS, Workload, is_decomposed
@@ -30,7 +30,7 @@ FAR = 10
 
 
 @dataclass(frozen=True)
-class Request:
+class LeaveOneOutTask:
     """Rows to be left out of a recorded run, one at a time.
 
     Attributes
@@ -38,7 +38,7 @@ class Request:
     problem : Problem
         With weights shared by its outputs.
     rows : ndarray of int, shape (n_left_out,)
-    refit : Refit
+    refit : LeaveOutRule
         As it is for a run like this one.
     correction : bool
         Whether what is linearised is corrected at some iterates.
@@ -51,7 +51,7 @@ class Request:
     problem: Problem
     trajectory: Trajectory
     rows: np.ndarray
-    refit: Refit
+    refit: LeaveOutRule
     correction: bool = True
     n_blocks: int = 1
     map: Callable = map
@@ -264,10 +264,10 @@ def leave_one_out(problem, trajectory, rows, refit, **settings):
     problem : Problem
         With weights shared by its outputs.
     rows : ndarray of int, shape (n_left_out,)
-    refit : Refit
+    refit : LeaveOutRule
         What a fit without some rows would be.
     **settings
-        ``correction``, ``n_blocks`` and ``map`` of :class:`Request`.
+        ``correction``, ``n_blocks`` and ``map`` of :class:`LeaveOneOutTask`.
 
     Returns
     -------
@@ -311,7 +311,7 @@ def _request(problem, trajectory, rows, refit, settings):
     check_unseen(rows, trajectory)
     # The scales of all rows serve every row that is left out alone.
     refit = replace(refit.of_run(trajectory), columns=None)
-    return Request(problem, trajectory, rows, refit, **settings)
+    return LeaveOneOutTask(problem, trajectory, rows, refit, **settings)
 
 
 def _check_stable(request, predictors):

@@ -9,11 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from ...optim.fits import Fits
-from ...optim.matrix import slices
+from ...optim.blocks import slices
+from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
-from ..refit import check_unseen, counts_in
+from ..leave_out_rule import check_unseen, counts_in
 from .fold_record import FoldRecord, RecordedFolds
 
 # Memory for replicas, and arrays that each of them holds.
@@ -36,7 +36,7 @@ def replayed(problem, trajectory, weights):
     Iterate
         From the start to the last, with predictors where they are carried along.
     """
-    iterates = Iterates.at_rest(Fits(problem, weights), trajectory.coef[0])
+    iterates = Iterates.at_rest(WeightedFits(problem, weights), trajectory.coef[0])
     yield iterates.state.current
     for _ in iterate(trajectory.updates(), iterates):
         yield iterates.state.current
@@ -47,8 +47,8 @@ def record_of_replicas(problem, trajectory, refit, counts, held_out):
 
     Parameters
     ----------
-    refit : Refit
-        As it is for a run like this one (:meth:`Refit.of_run`).
+    refit : LeaveOutRule
+        As it is for a run like this one (:meth:`LeaveOutRule.of_run`).
     counts : ndarray of int or bool, shape (n_rows, n_replicas)
         How often every replica has a row: zero where it leaves the row out.
     held_out : sequence of ndarray of int
@@ -66,7 +66,7 @@ def record_of_replicas(problem, trajectory, refit, counts, held_out):
         If a replica diverges. The message names the largest stable step.
     """
     weights = refit.without(problem, counts)
-    fits, begun = Fits(problem, weights), None
+    fits, begun = WeightedFits(problem, weights), None
     recorded = RecordedFolds(problem, fits, held_out)
     for last in replayed(problem, trajectory, weights):
         begun = last if begun is None else begun
@@ -86,7 +86,7 @@ def leave_folds_out(problem, trajectory, folds, refit, n_blocks=1, map=map):
     folds : list of (ndarray of int, ndarray of int)
         Training rows and held-out rows of every replica.
     n_blocks, map
-        As of :class:`~skacv.risk.left_out.methods.Request`; blocks are folds.
+        As of :class:`~skacv.risk.left_out.methods.LeaveOneOutTask`; blocks are folds.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def largest_stable_steps(problem, phases, weights, r):
     phase : Phase
     step : float
     """
-    fits = Fits(problem, weights)
+    fits = WeightedFits(problem, weights)
     own, scale = fits.alone(r), np.broadcast_to(weights.penalty_scale, fits.n_fits)[r]
     for phase in phases:
         curvature = (scale - 1) * phase.penalty.curvature

@@ -106,7 +106,7 @@ class RowReplicas(ABC):
     """
 
     def __init__(self, design, left_out, trajectory):
-        self.left_out, self.whole = left_out, trajectory.whole
+        self.left_out, self.expand_to_groups = left_out, trajectory.expand_to_groups
         self.loss_scale = left_out.loss_scale.astype(design.dtype)
         self.penalty_scale = left_out.penalty_scale.astype(design.dtype)
         self.working = WorkingColumns(design)
@@ -115,7 +115,7 @@ class RowReplicas(ABC):
         self.rows = np.empty((len(left_out.rows), 0), design.dtype).T
         self._n_outputs = start.shape[1]
         self.current = self.earlier = self._zeros(0)
-        self._join(np.flatnonzero(self.whole(start.any(axis=1))))
+        self._join(np.flatnonzero(self.expand_to_groups(start.any(axis=1))))
         self.current += start[self.working.index, :, None]
         self.earlier = self.current
 
@@ -186,7 +186,7 @@ class RowReplicas(ABC):
         bounds *= 1 + ROUNDING * np.finfo(self.rows.dtype).eps
         weakest = min(1.0, self.penalty_scale.min())
         moves = may_move(step.penalty, bounds, step.update.step_size, weakest)
-        moves = self.whole(moves | step.following.any(axis=1))
+        moves = self.expand_to_groups(moves | step.following.any(axis=1))
         moves[self.working.index] = False
         return np.flatnonzero(moves)
 
@@ -220,7 +220,7 @@ class RowReplicas(ABC):
         used = coef.any(axis=1) | earlier.any(axis=1)
         index = self.working.index
         used[index] |= self.current.any(axis=(1, 2)) | self.earlier.any(axis=(1, 2))
-        places = np.flatnonzero(self.whole(used)[index])
+        places = np.flatnonzero(self.expand_to_groups(used)[index])
         if len(places) < len(index):
             self._keep(places)
         return places

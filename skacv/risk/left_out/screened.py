@@ -23,8 +23,8 @@ from functools import partial
 
 import numpy as np
 
+from ...optim.blocks import slices
 from ...optim.einsum import einsum
-from ...optim.matrix import slices
 from .row_replicas import (
     ROUNDING,
     ReplayedStep,

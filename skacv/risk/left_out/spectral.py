@@ -16,7 +16,8 @@ that direction k contributes obeys
 
 and the prediction is their sum over k. With a preconditioner the same holds in the
 eigenbasis of the preconditioned objective, whose eigenvalues contain the penalty:
-c_i is one there, for the loss and for the penalty (:class:`skacv.risk.refit.Refit`).
+c_i is one there, for the loss and for the penalty
+(:class:`~skacv.risk.leave_out_rule.LeaveOutRule`).
 
 An eigenvalue enters only through a smooth function, so a few of them, the nodes, with
 the z_ik^2 and z_ik (Z'y)_k of all moved onto them, stand for all to rounding (an
@@ -308,7 +309,7 @@ class Stretch(NamedTuple):
 
         Parameters
         ----------
-        updates : list of Taken
+        updates : list of Step
         parts : ndarray of shape (3, n_nodes, n_rows)
             Parts of the iterate, of the one before it, and of the drive. The first
             ``n_kept`` are those after the updates when this returns.

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...optim.matrix import slices
+from ...optim.blocks import slices
 from ..averages import mean_with_error
 from ..left_out.workload import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, Workload
 from ..random_labels import random_signs
@@ -48,9 +48,9 @@ from .traces import (
 TANGENTS_PER_REPLICA, COUPLED_TANGENTS = 2, 1
 # Random signs of the first round if they take next to no time.
 CHEAP_ROUND, CHEAP_PRODUCTS = 60, 1 << 20
-ACCURACY = Accuracy(carried=0.1, kept=0.02, floor=0.05)
+ACCURACY = Accuracy(side_runs=0.1, kept=0.02, floor=0.05)
 # How well low-rank factors have what is held out.
-HELD_OUT = Accuracy(carried=0.0, kept=1e-4, floor=0.01)
+HELD_OUT = Accuracy(side_runs=0.0, kept=1e-4, floor=0.01)
 ENTRIES_PER_BLOCK = 1 << 20
 
 
@@ -67,7 +67,7 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
         scales, share = scales_of_rows(problem.design)
     # A preconditioner has seen these rows: they say nothing of unseen ones.
     scales[seen] = 0
-    inflation = n_rows / (n_rows - 1) if refit.recentres else 1.0
+    inflation = n_rows / (n_rows - 1) if refit.refits_intercept else 1.0
     run = CurvedRun(points, scales, inflation)
     modes, solution = run.solved(method, rng)
     path, row_se, mc_se = run.mean_losses(modes, solution)
@@ -158,7 +158,7 @@ class CurvedRun(ProbedRun):
             return modes, self.complete(modes, modes.temporal.shape[1])
         modes = self.points.modes(ACCURACY)
         n_carried = n_leading(
-            modes.temporal, modes.squared_norms, ACCURACY.carried, ACCURACY.floor
+            modes.temporal, modes.squared_norms, ACCURACY.side_runs, ACCURACY.floor
         )
         if is_number(method):
             return modes, self.probed(modes, np.full(n_carried, method), rng)
@@ -209,10 +209,10 @@ class CurvedRun(ProbedRun):
         first = int(np.clip(cheap, FIRST_ROUND, CHEAP_ROUND))
         if self.basis_size <= first and self.basis_size * n_carried <= at_most:
             return self.complete(modes, n_carried)
-        carried = modes.temporal[:, :n_carried]
-        if by_size(carried, first).sum() > at_most:
+        side_runs = modes.temporal[:, :n_carried]
+        if by_size(side_runs, first).sum() > at_most:
             first = FIRST_ROUND
-        if by_size(carried, first).sum() > at_most:
+        if by_size(side_runs, first).sum() > at_most:
             raise Unreadable(
                 "The memory matrix of this run takes longer than the automatic choice "
                 "allows."

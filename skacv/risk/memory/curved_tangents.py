@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...optim.fits import Fits
+from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ...optim.user import Arguments, no_move
 from .signed_rows import SignedRows, curvature_at
@@ -69,7 +69,7 @@ class CurvedTangents(Tangents):
         group each, with a W of their own.
     at_points : ndarray of shape (n_updates, n_groups, n_modes)
         Z at the points where the gradients are taken.
-    mean_bend : ndarray of shape (n_updates, n_groups)
+    mean_curvature : ndarray of shape (n_updates, n_groups)
         The curvature that Z is fed back by, on average as it is read.
     """
 
@@ -98,7 +98,7 @@ class CurvedTangents(Tangents):
         # What rows have on any columns.
         self._signed = signs, row_scales.astype(signs.dtype), self._probe, degrees
         self.at_points = np.zeros_like(self.solution[1:])
-        self.mean_bend = np.zeros(self.at_points.shape[:2])
+        self.mean_curvature = np.zeros(self.at_points.shape[:2])
 
     def _rows_on(self, following):
         rows = SignedRows(following.columns, *self._signed)
@@ -131,7 +131,7 @@ class CurvedTangents(Tangents):
 
     def _shocks(self, t, groups, reading, point, source, bent):
         """All shocks at a gradient, after Z there is read: X'(r (V + c D Z))."""
-        self.mean_bend[t, groups] = reading.mean_bend
+        self.mean_curvature[t, groups] = reading.mean_curvature
         follows = reading.of(point) @ self._mixing
         plain, through = self._shocks_of(self.temporal[t], follows, reading.total)
         self.at_points[t, groups] = through
@@ -154,7 +154,7 @@ class BatchTangents(CurvedTangents):
         reading = self._reading_of(self._rows, bend)
         # Only the batch feeds back.
         share = len(batch) / len(bend)
-        reading = replace(reading, mean_bend=share * reading.mean_bend)
+        reading = replace(reading, mean_curvature=share * reading.mean_curvature)
         self._note(t, slice(None), reading.of(self._current))
         bent, change = self._rows.some(batch).pulled(bend[batch], point)
         change -= self._shocks(t, slice(None), reading, point, self._source, bent)
@@ -171,7 +171,7 @@ class PassTangents(CurvedTangents):
 
     def __init__(self, points, *args, **kwargs):
         super().__init__(points, *args, **kwargs)
-        self._fits = Fits(points.problem)
+        self._fits = WeightedFits(points.problem)
         self._n_each = self.solution.shape[1] // points.n_positions
 
     def _groups(self, position):
@@ -208,7 +208,7 @@ class UserTangents(CurvedTangents):
 
     def __init__(self, points, *args, **kwargs):
         super().__init__(points, *args, **kwargs)
-        self._run = Iterates.at_rest(Fits(points.problem), self._coef[0])
+        self._run = Iterates.at_rest(WeightedFits(points.problem), self._coef[0])
         self._former = None
 
     def _advance(self, taken, change, following):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...optim.matrix import slices
+from ...optim.blocks import slices
 
 # Rows whose squares are in memory at a time.
 ROW_BLOCK = 512

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...optim.fits import Fits
+from ...optim.fits import WeightedFits
 from ...optim.predictors import StoredPredictors
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
@@ -251,7 +251,7 @@ class Visits:
     """
 
     def __init__(self, problem, trajectory):
-        self._fits, self._coef = Fits(problem), trajectory.coef
+        self._fits, self._coef = WeightedFits(problem), trajectory.coef
         shape = trajectory.n_updates, *problem.target.shape
         self.predictor = np.empty(shape, trajectory.predictor.dtype)
         self.position = np.zeros(trajectory.predictor.shape[:2], int)

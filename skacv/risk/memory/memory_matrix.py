@@ -5,7 +5,7 @@ One function for three kinds of runs: with the squared error where updates take 
 (:mod:`.passes`), and of any loss with a curvature (:mod:`.curved_run`).
 """
 
-from ..refit import UNCENTRED
+from ..leave_out_rule import UNCENTRED
 from . import curved_run, passes, squared
 
 # Looked at before the one of any loss.
@@ -22,7 +22,7 @@ def estimate_risk(
     trajectory : Trajectory
         With the squared error where updates take all rows, any number of targets share
         the memory matrix unless a penalty has a prox.
-    refit : Refit
+    refit : LeaveOutRule
         What a fit without some rows would be.
     method : "auto", True, "exact", "hutchinson" or int
         How traces are taken. "exact": from the spectrum where updates are linear, else

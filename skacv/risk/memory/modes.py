@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ...optim.matrix import slices
+from ...optim.blocks import slices
 
 # Up to this many iterates the modes come from their inner products; beyond,
 # from those of random combinations of the iterates. Linear updates leave few

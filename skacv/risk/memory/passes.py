@@ -20,7 +20,7 @@ from itertools import islice
 import numpy as np
 from scipy.linalg import solve_triangular, toeplitz
 
-from ...optim.fits import Fits
+from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
 from .estimate import RiskEstimate
@@ -56,17 +56,17 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     batches = trajectory.phases[0].first_update.batches
     batches = [np.intersect1d(rows, others) for rows in batches]
     batches = [rows for rows in batches if len(rows)]
-    carried = LabelledRun(problem, trajectory, labels, batches)
-    trajectory.followed_by(carried)
-    scale = n_rows / (n_rows - 1) if refit.recentres else 1.0
+    side_runs = LabelledRun(problem, trajectory, labels, batches)
+    trajectory.followed_by(side_runs)
+    scale = n_rows / (n_rows - 1) if refit.refits_intercept else 1.0
     kept = label_groups(n_labels)
-    found = np.empty((len(kept), *carried.ended.shape))
+    found = np.empty((len(kept), *side_runs.ended.shape))
     for number, rows in enumerate(batches):
-        own = carried.visited[:, rows], carried.ended[:, rows]
+        own = side_runs.visited[:, rows], side_runs.ended[:, rows]
         for k, some in enumerate(kept):
             influences = [
                 part[:, number, some].mean(axis=1)
-                for part in (carried.influence, carried.end_influence)
+                for part in (side_runs.influence, side_runs.end_influence)
             ]
             found[k][:, rows] = scale * _held_out(*own, *influences)
     return _estimate(problem, found[:, :, others], others, n_labels)
@@ -92,7 +92,10 @@ class LabelledRun:
         target = np.concatenate([problem.target, -labels], axis=1)
         beside = replace(problem, target=target.astype(problem.target.dtype))
         coef = np.pad(trajectory.coef[0], ((0, 0), (0, n_labels)))
-        self.target, self.iterates = target, Iterates.at_rest(Fits(beside), coef)
+        self.target, self.iterates = (
+            target,
+            Iterates.at_rest(WeightedFits(beside), coef),
+        )
         n_updates = trajectory.n_updates
         self.visited = np.empty((n_updates, n_rows, n_targets))
         self.ended = np.empty((n_updates + 1, n_rows, n_targets))

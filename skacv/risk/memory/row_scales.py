@@ -140,8 +140,8 @@ def with_row_scales(solution, temporal, n_carried, spatial, scales):
     """
     driven = solution.temporal - temporal
     # An orthonormal basis of the span, and what A/n makes of it.
-    carried = solution.temporal[:, :n_carried]
-    span, size, turn = np.linalg.svd(carried, full_matrices=False)
+    side_runs = solution.temporal[:, :n_carried]
+    span, size, turn = np.linalg.svd(side_runs, full_matrices=False)
     kept = size > SINGULAR * size[0]
     span, turn = span[:, kept], turn[kept].T / size[kept]
     mapped = driven[:, :n_carried] @ turn

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...optim.blocks import slices
 from ...optim.design import Design
 from ...optim.einsum import einsum
-from ...optim.matrix import slices
 
 # Predictors of tangents, rows times tangents, that are worked on together.
 ENTRIES_PER_BLOCK = 1 << 21
@@ -110,13 +110,13 @@ class Reading:
     Attributes
     ----------
     by : ndarray of shape (n_working, n_outputs, n_tangents)
-    total, mean_bend : ndarray of shape (n_groups,)
+    total, mean_curvature : ndarray of shape (n_groups,)
         The curvature that divides, and that by which Z is fed back, on average.
     """
 
     by: np.ndarray
     total: np.ndarray
-    mean_bend: np.ndarray
+    mean_curvature: np.ndarray
 
     def of(self, tangents):
         """The reading of Z from every tangent, (n_groups, n_tangents)."""

@@ -46,11 +46,11 @@ EXACT_INSTEAD_SIZE = 512
 ROW_BLOCK = 512
 # The least floor of an accuracy, where there is little noise.
 LEAST_FLOOR = 1e-5
-SPECTRAL = Accuracy(carried=1e-4, kept=1e-4, floor=0.01)
-COMPLETE = Accuracy(carried=0.02, kept=0.01, floor=0.01)
-EQUALLY_PROBED = Accuracy(carried=0.07, kept=0.01, floor=0.01)
+SPECTRAL = Accuracy(side_runs=1e-4, kept=1e-4, floor=0.01)
+COMPLETE = Accuracy(side_runs=0.02, kept=0.01, floor=0.01)
+EQUALLY_PROBED = Accuracy(side_runs=0.07, kept=0.01, floor=0.01)
 # Closely fitted iterates may miss more here, and still err by less than probes do.
-IN_ROUNDS = Accuracy(carried=0.07, kept=0.005, floor=0.1)
+IN_ROUNDS = Accuracy(side_runs=0.07, kept=0.005, floor=0.1)
 
 
 def can_read(problem, trajectory):
@@ -74,7 +74,7 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     rows whatever the probes.
     """
     n_samples, n_replicas = problem.n_samples, problem.target.shape[1]
-    degrees = n_samples - 1 if refit.recentres else n_samples
+    degrees = n_samples - 1 if refit.refits_intercept else n_samples
     run = SquaredRun.of(problem, trajectory, degrees)
     solution, modes, n_carried = run.solved(method, rng)
     n_probes = solution.n_probes
@@ -91,7 +91,7 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
         )
     # The rows that are read need not have the mean weight of all.
     n_read, total = len(run.problem.target), run.problem.row_weights.sum()
-    inflation = 1 + 1 / n_samples if refit.recentres else 1.0
+    inflation = 1 + 1 / n_samples if refit.refits_intercept else 1.0
     inflation *= n_samples / degrees / (n_read * total)
     mc_se = solution.squares_error() * inflation / n_replicas
     # From here in units where the mean of E^2 over the rows is the risk.
@@ -115,15 +115,15 @@ class SquaredRun(ProbedRun):
 
     Attributes
     ----------
-    whole : Problem
+    all_rows : Problem
         With all rows.
     trajectory : Trajectory
         The record of the rows that no preconditioner was made from.
     degrees : int
-        What A is divided by: rows of ``whole``, less one for an intercept.
+        What A is divided by: rows of ``all_rows``, less one for an intercept.
     """
 
-    whole: Problem
+    all_rows: Problem
     problem: Problem
     trajectory: Trajectory
     degrees: int
@@ -148,7 +148,7 @@ class SquaredRun(ProbedRun):
     @cached_property
     def has_one_basis(self):
         """Whether updates are linear, and elementwise in one eigenbasis."""
-        return Workload.recorded(self.whole, self.trajectory).has_one_basis()
+        return Workload.recorded(self.all_rows, self.trajectory).has_one_basis()
 
     @property
     def basis_size(self):
@@ -207,7 +207,7 @@ class SquaredRun(ProbedRun):
 
     def _is_exact_cheap(self):
         if self.has_one_basis:
-            return is_decomposed(self.whole.design.shape)
+            return is_decomposed(self.all_rows.design.shape)
         widest = np.count_nonzero(self.trajectory.coef[:, :, 0], axis=1).max()
         is_small = self.basis_size * widest <= EXACT_ENTRIES
         return self.basis_size <= EXACT_SIZE and is_small
@@ -232,12 +232,12 @@ class SquaredRun(ProbedRun):
         while True:
             modes = modes_of(residuals, accuracy.kept, floor)
             n_carried = n_leading(
-                modes.temporal, modes.squared_norms, accuracy.carried, floor
+                modes.temporal, modes.squared_norms, accuracy.side_runs, floor
             )
             solution = take(modes, n_carried)
             if solution is None:
                 return None
-            is_enough = self._represents(solution, modes, n_carried, accuracy.carried)
+            is_enough = self._represents(solution, modes, n_carried, accuracy.side_runs)
             if is_enough or floor <= LEAST_FLOOR:
                 return solution, modes, n_carried
             floor /= 10
@@ -254,7 +254,7 @@ class SquaredRun(ProbedRun):
 
     def missing_probes(self, modes, n_carried, found):
         """How many more a solution takes; none where it takes more modes first."""
-        if not self._represents(found, modes, n_carried, IN_ROUNDS.carried):
+        if not self._represents(found, modes, n_carried, IN_ROUNDS.side_runs):
             return 0
         squares, error = found.squares(), found.squares_error()
         return n_missing(found.n_probes, squares, self.relative_error * squares, error)
@@ -274,7 +274,7 @@ class SquaredRun(ProbedRun):
         if trajectory.preconditioner() is None:
             eigenvalues = shares = self.problem.eigenvalues()
         else:
-            basis = Eigenbasis.of_run(self.whole, trajectory)
+            basis = Eigenbasis.of_run(self.all_rows, trajectory)
             eigenvalues, shares = basis.eigenvalues, self._shares(basis)
             trajectory = trajectory.as_gradient_descent()
         plain = [
@@ -296,7 +296,7 @@ class SquaredRun(ProbedRun):
 
     def _shares(self, basis):
         """Mean square of the rows' coordinates in a basis, (rank,)."""
-        n_rows, shares = len(self.whole.target), 0.0
+        n_rows, shares = len(self.all_rows.target), 0.0
         others = np.setdiff1d(np.arange(n_rows), self.trajectory.rows_seen())
         for rows in np.array_split(others, -(-len(others) // ROW_BLOCK)):
             shares = shares + (basis.rows(rows) ** 2).sum(axis=0)
@@ -326,7 +326,7 @@ class SquaredRun(ProbedRun):
 
     def tangents(self, temporal, n_by_mode, probes):
         source, readout = probes
-        design, _ = self.whole.sqrt_weighted()
+        design, _ = self.all_rows.sqrt_weighted()
         sets = column_sets(design, self.trajectory, source.dtype, n_by_mode.sum())
         return self.trajectory.followed_by(
             SquaredTangents(self.trajectory, temporal, n_by_mode, sets, source, readout)

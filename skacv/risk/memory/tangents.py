@@ -156,7 +156,7 @@ def _unions(trajectory):
     first, union, smallest = 0, None, 0
     for t in range(trajectory.n_updates):
         # An update needs rows t and t - 1, and leads to row t + 1.
-        needed = trajectory.whole(active[max(t - 1, 0) : t + 2].any(axis=0))
+        needed = trajectory.expand_to_groups(active[max(t - 1, 0) : t + 2].any(axis=0))
         if union is not None:
             joined, least = union | needed, min(smallest, needed.sum())
             is_tight = joined.sum() <= WORKING_SET_SLACK * least
@@ -275,7 +275,7 @@ class SquaredTangents(Tangents):
         super().__init__(trajectory, temporal, n_by_mode, sets, source.dtype)
         self._source, self._readout = source, readout
         self._total = temporal.copy()
-        self.mean_bend = np.ones((len(temporal), 1))
+        self.mean_curvature = np.ones((len(temporal), 1))
         # V is where the iterates are.
         self.at_points = self.solution
 

@@ -52,7 +52,7 @@ class Accuracy(NamedTuple):
         times their largest norm where that is more.
     """
 
-    carried: float
+    side_runs: float
     kept: float
     floor: float
 
@@ -129,22 +129,22 @@ class Feedback:
     known : ndarray of shape (n_modes, n_driven)
     response : ndarray of shape (n_updates + 1, n_groups, n_modes)
     closed : ndarray of shape (n_modes, n_modes)
-    mean_bend : ndarray of shape (n_driven, n_groups, 1)
+    mean_curvature : ndarray of shape (n_driven, n_groups, 1)
     """
 
     known: np.ndarray
     response: np.ndarray
     closed: np.ndarray
-    mean_bend: np.ndarray
+    mean_curvature: np.ndarray
 
     @classmethod
     def of(cls, tangents, groups):
         """Readings of the tangents of some modes, for one output at all places."""
-        mean_bend = tangents.mean_bend[:, groups, None]
-        back = (mean_bend * tangents.at_points[:, groups]).mean(axis=1)
+        mean_curvature = tangents.mean_curvature[:, groups, None]
+        back = (mean_curvature * tangents.at_points[:, groups]).mean(axis=1)
         known = np.linalg.pinv(tangents.temporal + back)
         closed = np.linalg.pinv(np.eye(back.shape[1]) - known @ back)
-        return cls(known, tangents.solution[:, groups], closed, mean_bend)
+        return cls(known, tangents.solution[:, groups], closed, mean_curvature)
 
     def of_slopes(self, slopes):
         """W times other slopes, (n_driven, k) -> (n_updates + 1, n_groups, k)."""
@@ -152,13 +152,13 @@ class Feedback:
 
     def of_errors(self, errors):
         """Propagated reading errors, from (n_updates + 1, n_groups, k)."""
-        driven = (self.mean_bend * errors[: len(self.mean_bend)]).mean(axis=1)
+        driven = (self.mean_curvature * errors[: len(self.mean_curvature)]).mean(axis=1)
         return errors + self.of_slopes(driven)
 
 
-def by_size(carried, n_probes):
+def by_size(side_runs, n_probes):
     """Probes in proportion to the size of a mode, as its error matters."""
-    sizes = np.linalg.norm(carried, axis=0)
+    sizes = np.linalg.norm(side_runs, axis=0)
     wanted = np.ceil(n_probes * sizes / sizes[0]).astype(int)
     return np.clip(wanted, min(MIN_PROBES, n_probes), n_probes)
 
@@ -198,9 +198,9 @@ class ProbedRun(ABC):
     def complete(self, modes, n_carried):
         """Exact traces, by a complete basis, on some modes."""
         n_by_mode = np.full(n_carried, self.basis_size)
-        carried = modes.temporal[:, :n_carried]
+        side_runs = modes.temporal[:, :n_carried]
         probes = self.probes("exact", None)
-        return self.without_error(modes, self.tangents(carried, n_by_mode, probes))
+        return self.without_error(modes, self.tangents(side_runs, n_by_mode, probes))
 
     def without_error(self, modes, tangents):
         """The Solution by tangents whose probes are exact."""
@@ -243,8 +243,8 @@ class ProbedRun(ABC):
     def probed(self, modes, n_by_mode, rng):
         """One round of random probes, with the error that they leave."""
         probes = self.probes(int(n_by_mode.max()), rng)
-        carried = modes.temporal[:, : len(n_by_mode)]
-        tangents = self.tangents(carried, n_by_mode, probes)
+        side_runs = modes.temporal[:, : len(n_by_mode)]
+        tangents = self.tangents(side_runs, n_by_mode, probes)
         feedback = self._feedback(tangents)
         temporal = self._temporal(modes, tangents, feedback)
         n_iterates, n_groups, _ = tangents.solution.shape

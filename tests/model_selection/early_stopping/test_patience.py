@@ -16,17 +16,17 @@ from tests.model_selection.cases import count_products
 def test_stages_look_at_the_data_once(data, monkeypatch):
     """They are validated as often as for a run of one stage."""
     seen, stages = [], []
-    coded, fit_up_to = TrajectoryLasso._coded_samples, TrajectoryLasso.fit_up_to
+    encoded, fit_up_to = TrajectoryLasso._encoded_samples, TrajectoryLasso.fit_up_to
 
     def counted(self, *args):
         seen.append(args)
-        return coded(self, *args)
+        return encoded(self, *args)
 
     def stage(self, *args, **kwargs):
         stages.append(args)
         return fit_up_to(self, *args, **kwargs)
 
-    monkeypatch.setattr(TrajectoryLasso, "_coded_samples", counted)
+    monkeypatch.setattr(TrajectoryLasso, "_encoded_samples", counted)
     monkeypatch.setattr(TrajectoryLasso, "fit_up_to", stage)
     model = TrajectoryLasso("path", max_iter=20)
     TrajectoryEarlyStoppingCV(model, criterion="cv", patience=20).fit(*data)

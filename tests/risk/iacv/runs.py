@@ -21,8 +21,8 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import StochasticGradient
+from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out.linearised import leave_one_out
-from skacv.risk.refit import LeftOutRows, Refit
 from tests.oracles import iterates_without
 
 
@@ -74,7 +74,7 @@ def ran_from(problem, plan):
     return run(problem, plan, np.zeros((1, *shape), problem.design.dtype))
 
 
-MEAN, SUM = Refit(), Refit(is_sum=True)
+MEAN, SUM = LeaveOutRule(), LeaveOutRule(is_sum=True)
 
 
 def in_batches(step_size, n_rows, batch_size=20):

@@ -149,9 +149,9 @@ def test_stages_may_be_read_in_any_order(name):
     model = Staged(booster(name)).fit(X, y)
     stages = model._model.stages
     whole, _ = stages.predictions(X, 0, 12)
-    part, carried = stages.predictions(X, 4, 9)
+    part, side_runs = stages.predictions(X, 4, 9)
     np.testing.assert_array_equal(part, whole[4:9])
-    rest, _ = stages.predictions(X, 9, 12, carried)
+    rest, _ = stages.predictions(X, 9, 12, side_runs)
     np.testing.assert_array_equal(rest, whole[9:])
 
 

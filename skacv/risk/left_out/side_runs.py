@@ -9,20 +9,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...optim.fits import Fits, Iterate, Weights
-from ...optim.run import Alone
-from ..refit import counts_in
+from ...optim.fits import Iterate, WeightedFits, Weights
+from ...optim.run import NoSideRuns
+from ..leave_out_rule import counts_in
 from .fold_record import RecordedFolds
 from .labels import LabelledLeaveOneOut
 from .replicas import are_surely_stable, check_stable, risen
 
 
-class CarriedFolds(Alone):
+class SideFolds(NoSideRuns):
     """Folds beside a run: the fit of the problem comes first, those of folds last.
 
     Parameters
     ----------
-    refit : Refit
+    refit : LeaveOutRule
         As it is for a run like this one.
     folds : list of (ndarray of int, ndarray of int)
         Training rows and held-out rows.
@@ -45,8 +45,8 @@ class CarriedFolds(Alone):
         self._refits = replace(refits, rows=weights[:, n_whole:])
         scale = np.concatenate([np.ones(n_whole), refits.penalty_scale])
         columns = refits.columns and refits.columns.beside_the_run(n_whole)
-        weights = Weights(weights, scale, refits.recentres, columns)
-        return Fits(problem, weights, self._targets())
+        weights = Weights(weights, scale, refits.refits_intercept, columns)
+        return WeightedFits(problem, weights, self._targets())
 
     def _targets(self):
         """Targets of all fits; None where they are those of the problem."""
@@ -102,11 +102,11 @@ class CarriedFolds(Alone):
         if not self.folds or are_surely_stable(problem, phases, weights):
             return
         ends = (Iterate(*map(self._of_folds, x)) for x in (self._begun, self._ended))
-        suspects = risen(Fits(problem, weights), *ends)
+        suspects = risen(WeightedFits(problem, weights), *ends)
         check_stable(problem, trajectory, weights, suspects)
 
 
-class LabelsAndFolds(CarriedFolds):
+class LabelsAndFolds(SideFolds):
     """Random labels beside a run, and folds if there are any.
 
     As many labels as the problem has outputs are the targets of one fit, which has the
@@ -114,7 +114,7 @@ class LabelsAndFolds(CarriedFolds):
 
     Parameters
     ----------
-    refit : Refit
+    refit : LeaveOutRule
         As it is for a run like this one.
     labels : ndarray of shape (n_rows, n_labels)
         Random signs.
@@ -130,7 +130,7 @@ class LabelsAndFolds(CarriedFolds):
 
     def __init__(self, problem, refit, labels, rows, folds):
         # Self-influences are those of the weights and means of the run.
-        refit = replace(refit, recentres=False, renormalises=False)
+        refit = replace(refit, refits_intercept=False, renormalises=False)
         super().__init__(problem, refit, folds)
         self.labels, self.rows = labels, rows
         self.n_labelled = -(-labels.shape[1] // problem.target.shape[1])

@@ -14,7 +14,7 @@ from ..parameters import keeps_data
 from .plan import sees_moments_alone
 
 
-def on_smaller_side(estimator, data, folds, resume):
+def reduce_data(estimator, data, folds, resume):
     """The data and the folds that a run uses.
 
     Parameters
@@ -29,7 +29,7 @@ def on_smaller_side(estimator, data, folds, resume):
     folds : list of (ndarray of int, ndarray of int)
         As rows of these data.
     """
-    if data.problem.design.is_away:
+    if data.problem.design.is_on_device:
         # Products take little there, and a basis of the rows would be as large as X.
         return data, folds
     shape, is_recorded = _shape(data), resume and hasattr(estimator, "coef_path_")

@@ -12,7 +12,7 @@ BY_ROW = ("rows", "loss_scale", "residual_scale", "penalty_scale", "sqrt_weight"
 
 
 @dataclass(frozen=True)
-class Refit:
+class LeaveOutRule:
     """How the objective of a fit changes when rows are left out of it.
 
     A refit takes the updates of the run. As a rule its weights are brought back to a
@@ -37,7 +37,7 @@ class Refit:
         the :class:`ColumnMaps` of fits whose rows have these weights. None: nothing.
     """
 
-    recentres: bool = False
+    refits_intercept: bool = False
     is_sum: bool = False
     renormalises: bool = True
     columns: object = None
@@ -45,7 +45,7 @@ class Refit:
     def of_run(self, trajectory):
         """The refit for a run, which may have batches or a preconditioner."""
         if trajectory.n_batches():
-            return replace(self, recentres=False, renormalises=False)
+            return replace(self, refits_intercept=False, renormalises=False)
         if len(trajectory.rows_seen()):
             return replace(self, renormalises=False)
         return self
@@ -78,7 +78,7 @@ class Refit:
         columns = self.columns and self.columns.of_fits(problem.design, weights)
         weights *= self.loss_scale(share)
         scale = self.penalty_scale(share)
-        return Weights(weights, scale, self.recentres, columns)
+        return Weights(weights, scale, self.refits_intercept, columns)
 
 
 def counts_in(folds, n_rows):
@@ -130,7 +130,7 @@ class LeftOutRows:
             n_rows=len(problem.target),
             rows=rows,
             loss_scale=refit.loss_scale(share),
-            residual_scale=1 / share if refit.recentres else np.ones(len(rows)),
+            residual_scale=1 / share if refit.refits_intercept else np.ones(len(rows)),
             penalty_scale=refit.penalty_scale(share),
             sqrt_weight=np.sqrt(len(problem.target) * weights),
         )
@@ -168,4 +168,4 @@ def check_unseen(rows, trajectory):
 
 
 # A mean over the rows, whose intercept is not fitted by centring.
-UNCENTRED = Refit()
+UNCENTRED = LeaveOutRule()

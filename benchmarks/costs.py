@@ -1,0 +1,46 @@
+"""The constants of skacv/optim/costs.py, measured: ``python -m benchmarks.costs``."""
+
+from time import perf_counter
+
+import numpy as np
+from scipy.linalg import eigh, qr
+from threadpoolctl import threadpool_limits
+
+from skacv.optim import costs
+
+
+def least_seconds(call, n_repeats=7):
+    call()
+    times = []
+    for _ in range(n_repeats):
+        begun = perf_counter()
+        call()
+        times.append(perf_counter() - begun)
+    return min(times)
+
+
+def measured():
+    """Seconds of the unit, and every other constant in that unit."""
+    rng = np.random.default_rng(0)
+    square, tall = rng.standard_normal((1000, 1000)), rng.standard_normal((20_000, 200))
+    vector, block = rng.standard_normal((200, 1)), rng.standard_normal(1 << 16)
+    symmetric, small = square[:500] @ square[:500].T, rng.standard_normal((4, 4))
+    unit = least_seconds(lambda: square @ square) / 1000**3
+
+    def cost(call, n):
+        return least_seconds(call) / n / unit
+
+    return {
+        "SECONDS": unit,
+        "ENTRY": cost(lambda: tall @ vector, tall.size),
+        "DERIVATIVE": cost(lambda: np.exp(block) - block, block.size),
+        "CALL": cost(lambda: small @ small, 1),
+        "EIGEN": cost(lambda: eigh(symmetric), 500**3),
+        "QR": cost(lambda: qr(tall[:2000], mode="economic"), 2000 * 200**2),
+    }
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        for name, value in measured().items():
+            print(f"{name:12s} measured {value:10.3g}   used {getattr(costs, name):g}")
