@@ -30,6 +30,7 @@ from time import perf_counter
 
 import matplotlib.pyplot as plt
 import numpy as np
+from skacv.risk.refit import LeaveOutRule, LeftOutRows
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -40,13 +41,12 @@ from skacv import TrajectoryEarlyStoppingCV, TrajectoryLinearSVC
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Loss, SmoothedHinge, SquaredHinge
 from skacv.optim.penalties import SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
+from skacv.optim.trajectory import Phase
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.refit import LeftOutRows, LeaveOutRule
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 LEAST_C, LARGEST_C = 1e-4, 10
