@@ -46,7 +46,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.refit import LeftOutRows, LeaveOutRule
+from skacv.risk.leave_out_rule import LeftOutRows, LeaveOutRule
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 LEAST_C, LARGEST_C = 1e-4, 10

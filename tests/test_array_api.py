@@ -87,7 +87,7 @@ def test_products_with_fewer_digits_are_refused(rng, monkeypatch):
 
     X = strict.asarray(rng.standard_normal((30, 20)).astype(np.float32))
     assert type(design_of(X)) is DeviceDesign
-    monkeypatch.setattr(arrays, "here", rounded)
+    monkeypatch.setattr(arrays, "to_numpy", rounded)
     with pytest.raises(ValueError, match="fewer digits"):
         design_of(X)
 
@@ -284,7 +284,7 @@ def test_X_does_not_leave_its_device(away, rng, monkeypatch):
         sizes.append(np.prod(array.shape))
         return plain(array)
 
-    monkeypatch.setattr(arrays, "here", counted)
+    monkeypatch.setattr(arrays, "to_numpy", counted)
     model = TrajectoryLasso(0.1, max_iter=20, loo=False, random_state=0)
     model.fit(away(X), away(targets["y"])).predict(away(X))
     assert 0 < max(sizes) < X.size / 2
