@@ -113,7 +113,7 @@ class Backend(ABC):
 
     @abstractmethod
     def along(self, step, read, carry, n_steps):
-        """Values of ``read(carry)`` of every iterate; ``step(carry, t)`` is an update."""
+        """``read(carry)`` at every iterate; ``step(carry, t)`` makes an update."""
 
     @abstractmethod
     def begin(self, start):
