@@ -40,7 +40,6 @@ from time import perf_counter
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
-from skacv.risk.refit import LeaveOutRule, LeftOutRows
 from threadpoolctl import threadpool_limits
 
 from skacv.optim.arrays import design_of

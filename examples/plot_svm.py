@@ -30,7 +30,6 @@ from time import perf_counter
 
 import matplotlib.pyplot as plt
 import numpy as np
-from skacv.risk.refit import LeaveOutRule, LeftOutRows
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.preprocessing import StandardScaler
