@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...optim.array_path import StoredPredictors
 from ...optim.blocks import MEMORY_BYTES
 from ...optim.fits import WeightedFits
-from ...optim.predictors import StoredPredictors
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..reader import Unreadable
