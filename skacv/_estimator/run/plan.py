@@ -10,9 +10,8 @@ import numpy as np
 
 from ...optim.families import except_last
 from ...optim.penalties import SquaredL2
-from ...optim.phases import Phase, smoothness_under
 from ...optim.schedules import GradientDescent, Nesterov, Newton, StochasticGradient
-from ...optim.trajectory import Trajectory
+from ...optim.trajectory import Phase, Trajectory, smoothness_under
 from ...optim.updates import Pass, ProximalGradient
 from ...risk.leave_out_rule import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import is_foreign, on_host
-from ...optim.growing import PathCache
+from ...optim.array_path import PathCache
 from ...optim.run import LiveRun
 from ..collections import is_collection, on_workers
 from ..data.row_summary import RowSummary
