@@ -33,6 +33,7 @@ def risk_of(problem, trajectory, refit, **settings):
     """The memory matrix by the keyword of the other readers."""
     return estimate_risk(problem, trajectory, refit, **settings)
 
+
 N_ROWS, N_COLUMNS = 30, 5
 SEEN, UNSEEN = np.arange(10), np.arange(10, N_ROWS)
 

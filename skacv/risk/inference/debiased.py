@@ -11,8 +11,7 @@ from .single_index import Scale
 class Debiased(NamedTuple):
     """Debiased coefficients, normal about ``scale`` times the true ones.
 
-    The scale is one for regression. ``degrees`` of freedom are those of the standard
-    errors; with infinitely many, z is standard normal. Shapes: (n_coefs, n_outputs).
+    ``degrees`` of freedom are those of the errors. Shapes: (n_coefs, n_outputs).
     """
 
     coef: np.ndarray

@@ -17,10 +17,8 @@ from ..reader import Unreadable
 def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
     """n K^-1 Psi at the last iterate, K as in the memory matrix: (n_rows, n_outputs).
 
-    Psi are the slopes of all rows at all gradients, and at the end those of the last
-    iterate. With the squared error these are the residuals that rows would leave if
-    they were left out, E of Bellec & Tan (2024). ``method`` is "exact" or a number of
-    random signs. Unreadable if no row has a curvature at the last iterate.
+    Psi are the slopes of all rows, at all gradients and at the end. With the squared
+    error these are E of Bellec & Tan (2024). Unreadable without any curvature there.
     """
     points = step_points(problem, trajectory)
     target, last = problem.target, points.n_updates

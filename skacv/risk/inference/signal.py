@@ -11,14 +11,11 @@ ROWS_PER_COLUMN = 2
 
 
 class Signal(NamedTuple):
-    """The variance of a linear predictor, an estimate without bias, and its error.
-
-    It may be negative. ``shared`` is its covariance with coefficient j of a debiased
-    iterate, over that of the linear predictor.
-    """
+    """The variance of a linear predictor, without bias: it may be negative."""
 
     size: float
     error: float
+    # Covariance with coefficient j of a debiased iterate, over the predictor's.
     shared: float
 
 
@@ -65,8 +62,7 @@ def by_least_squares(X, y):
 def by_random_coefficients(X, y):
     """The same by maximum likelihood, of random coefficients.
 
-    Those of the columns, of unit variance, are independent normal variables: right for
-    any fixed ones that have nothing to do with the principal components of X (Jiang et
+    Right for fixed ones that are unrelated to the principal components of X (Jiang et
     al. 2016).
     """
     scale = np.sqrt(np.mean(X**2, axis=0))

@@ -36,11 +36,10 @@ TINY = np.finfo(float).tiny
 
 
 class Scale(NamedTuple):
-    """How many times the truth a debiased iterate is, with its standard error.
+    """How many times the truth a debiased iterate is, with its standard error."""
 
-    Coefficient j of the debiased iterate, less ``value`` times the truth, has the
-    variance v Omega_jj + beta_j^2 error^2: what both errors share is in the second.
-    """
+    # Coefficient j of the debiased iterate, less ``value`` times the truth, has the
+    # variance v Omega_jj + beta_j^2 error^2: what both errors share is in the second.
 
     value: float
     error: float

@@ -130,11 +130,7 @@ class Minimum:
 
 @dataclass(frozen=True, eq=False)
 class Unpenalised:
-    """The coefficients that minimise a loss without a penalty, and their errors.
-
-    The basis is that of the columns, the constant one included if there is an
-    intercept; there is one minimum for every output.
-    """
+    """The coefficients that minimise a loss without a penalty; a minimum an output."""
 
     basis: Basis
     minima: list[Minimum]
@@ -172,10 +168,10 @@ class Unpenalised:
     def scale(self, X, labels, loss):
         """The multiple of the truth that maximum likelihood estimates, as Scale.
 
-        It is one where columns are few, and more with more columns. The standard errors
-        already have the variance along the truth, which that of a debiased iterate
-        lacks; so the scale adds only its own. Shapes: X (n_rows, n_features).
+        It is one where columns are few, and more with more columns.
         """
+        # The standard errors already have the variance along the truth, which that of a
+        # debiased iterate lacks; so the scale adds only its own.
         (minimum,) = self.minima
         effects = EffectsOfLabels.of(minimum, loss)
         scores = len(labels) * minimum.slopes / minimum.trace

@@ -52,11 +52,7 @@ HELD_OUT = Accuracy(carried=0.0, kept=1e-4, floor=0.01)
 
 
 def curved_risk(problem, trajectory, rule, method, row_scales, rng):
-    """The RiskEstimate of a run of any loss; arguments as of ``estimate_risk``.
-
-    Random signs of the rows are the probes. A standard error of probes is made smaller
-    than that over the rows.
-    """
+    """The RiskEstimate of a run of any loss; arguments as of ``estimate_risk``."""
     if not problem.design.has_columns:
         raise Unreadable(
             "The memory matrix is too low for kernel machines, where every row has "
@@ -102,15 +98,13 @@ def curved_risk(problem, trajectory, rule, method, row_scales, rng):
 class CurvedRun:
     """A run, and the leverage of its rows over that of the average one.
 
-    Rows of scale zero do not enter averages. ``inflation`` multiplies held-out
-    residuals, and divides the degrees of freedom of rows: a run that centres the target
-    by its own rows centres it without the row that is held out.
-
-    Shapes: scales (n_rows,).
+    Shapes: scales (n_rows,); rows of scale zero do not enter averages.
     """
 
     points: GradientPoints
     scales: np.ndarray
+    # Of held-out residuals, and of the inverse degrees of freedom of rows: a run that
+    # centres the target by its rows centres it without the row that is held out.
     inflation: float = 1.0
 
     @property

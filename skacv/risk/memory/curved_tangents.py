@@ -40,16 +40,14 @@ def curvature_at(problem, predictor, rows=slice(None)):
 class SignedRows:
     """Rows of X on working columns, their signs r, and their leverages c.
 
-    The degrees of freedom of a row are less than one where rows are centred.
-
-    Shapes: signs (n_rows, n_outputs, n_probes); scales (n_rows,); probe (n_tangents,),
-    the signs of every tangent.
+    Shapes: signs (n_rows, n_outputs, n_probes); scales (n_rows,); probe (n_tangents,).
     """
 
     columns: Design
     signs: np.ndarray
     scales: np.ndarray
     probe: np.ndarray
+    # Of freedom, of a row: less than one where rows are centred.
     degrees: float = 1.0
 
     def part(self, rows):
@@ -125,14 +123,11 @@ class Reading:
 class CurvedTangents(Tangents):
     """The tangents of any loss.
 
-    Outputs that the loss couples are one group, others a group each. Every mode is
-    driven by all probes unless ``n_by_mode`` has their numbers. ``shocks_of(V, Z,
-    total)`` are the factors of r and of D r in the shocks at a gradient; (V, c Z) gives
-    W V.
+    Outputs that the loss couples are one group, others a group each. ``shocks_of(V, Z,
+    total)`` are the factors of r and of D r in the shocks at a gradient.
 
     Shapes: row_scales (n_rows,); temporal (n_updates, n_modes); signs (n_rows,
-    n_outputs, n_probes); at_points (n_updates, n_groups, n_modes), Z at the gradients;
-    mean_curvature (n_updates, n_groups).
+    n_outputs, n_probes); at_points (n_updates, n_groups, n_modes), Z at gradients.
     """
 
     def __init__(
@@ -232,9 +227,7 @@ class BatchTangents(CurvedTangents):
 class PassTangents(CurvedTangents):
     """The same where an update is a pass through batches, each read by its own rows.
 
-    A row is shocked once in a pass, when its batch is visited, and read there and at
-    the end of the pass. Groups are those of the first batch of a pass, then those of
-    the second, and so on.
+    Groups are those of the first batch of a pass, then those of the second, and so on.
     """
 
     def __init__(self, points, *args, **kwargs):

@@ -29,11 +29,7 @@ from .tangents import all_columns, column_sets
 
 @dataclass(frozen=True)
 class GradientPoints:
-    """Derivatives of the loss of every row at the points where gradients are taken.
-
-    Slopes are those of n times the rows' weights times the loss. With momentum a
-    gradient is taken beyond the last iterate.
-    """
+    """Derivatives of n times the weighted loss of rows where gradients are taken."""
 
     problem: Problem
     trajectory: Trajectory
@@ -56,11 +52,7 @@ class GradientPoints:
 
     @cached_property
     def _ahead(self):
-        """How far beyond the last iterate gradients are taken, in units of a step.
-
-        And the row of the record from which the step to the last iterate came. Shapes:
-        (n_updates, 1, 1), (n_updates,).
-        """
+        """How many steps beyond an iterate gradients are taken, and their origins."""
         steps = list(self.trajectory.updates())
         # The point is affine in the last two iterates, so that 1 and 0 give its weight.
         ahead = [step.update.point(1.0, 0.0) - 1.0 for step in steps]
@@ -173,8 +165,7 @@ class BatchPoints(GradientPoints):
 class PassPoints(GradientPoints):
     """The same where every update is a pass: all rows once, in batches.
 
-    A row's slope is that just before the gradient of its batch. Rows of one batch are
-    read together: their W is that of their position in the passes.
+    A row's slope is that before its batch, its W that of its position in the passes.
     """
 
     follower = PassTangents
@@ -234,8 +225,7 @@ class Visits:
 def points_of(problem, trajectory):
     """The gradient points of a run, by the rows that its updates take.
 
-    Unreadable if some updates take all rows and others batches, or if passes of several
-    batches do not take every row once.
+    Unreadable if some take all rows and others batches, or passes not every row once.
     """
     if not all(update.is_affine for update, _ in trajectory.first_updates()):
         return UserPoints(problem, trajectory)

@@ -145,8 +145,7 @@ def _squared_risk(problem, trajectory, rule, method, row_scales, rng):
 def _solve(run, method, rng, least_floor=1e-5):
     """E on the temporal modes; these; and the number of modes that tangents carry.
 
-    There are as many modes as represent the iterates near the least risk. Its size
-    relative to the first residuals is known afterwards: then the floor is lowered.
+    Modes represent the iterates near the least risk: until then the floor is lowered.
     """
     problem, trajectory, size = run.problem, run.trajectory, min(run.design.shape)
     has_one_basis = Workload.recorded(run.all_rows, trajectory).has_one_basis()
@@ -221,11 +220,7 @@ def _solve(run, method, rng, least_floor=1e-5):
 
 @dataclass(frozen=True)
 class SquaredRun:
-    """A run, and the rows of it that the memory matrix is read from.
-
-    ``degrees`` divide A; ``design`` are the rows that are read, times the roots of
-    their weights.
-    """
+    """A run, and the problem and weighted design of the rows that are read from it."""
 
     all_rows: Problem
     problem: Problem
@@ -236,10 +231,10 @@ class SquaredRun:
     def by_spectrum(self, modes, n_carried):
         """Linear updates: A is a function of the spectrum alone.
 
-        They commute with the Gram matrix, whose eigenvalues one probe, a vector of
-        ones, reads without error. With a preconditioner these are those of the
-        preconditioned objective, and rows have a share in its directions.
+        They commute with the Gram matrix, whose eigenvalues one probe of ones reads.
         """
+        # With a preconditioner these are those of the preconditioned objective, and
+        # rows have a share in its directions.
         trajectory = self.trajectory
         if trajectory.preconditioner() is None:
             eigenvalues = shares = self.problem.eigenvalues()
@@ -283,11 +278,8 @@ class SquaredRun:
         return self._solution(modes, tangents, is_random=True)
 
     def _tangents(self, modes, n_by_mode, vectors):
-        """The tangents by probes r on the smaller side of X.
-
-        tr(X M X')/n is read on the rows as r'X M X'r / n, on the columns as
-        r'(X'X/n) M r.
-        """
+        """The tangents by probes r on the smaller side of X."""
+        # tr(X M X')/n is r'X M X'r / n on the rows, r'(X'X/n) M r on the columns.
         design, trajectory = self.design, self.trajectory
         source = vectors.astype(design.dtype, copy=False)
         if design.side == "rows":

@@ -68,10 +68,9 @@ class Modes:
 def n_leading(temporal, squared_norms, tolerance, floor):
     """How many modes represent every iterate to ``tolerance``.
 
-    Relative to the norm of its F, or to ``floor`` times the largest norm along the
-    path where that is more: the risk of an iterate that fits its rows closely is not
-    small as its residuals are.
+    Relative to the norm of its F, or to ``floor`` times the largest.
     """
+    # The risk of an iterate that fits its rows closely is not small as its residuals.
     norms = np.maximum(squared_norms, floor**2 * squared_norms.max())
     missing = squared_norms[:, None] - np.cumsum(temporal**2, axis=1)
     enough = (missing <= tolerance**2 * norms[:, None]).all(axis=0)

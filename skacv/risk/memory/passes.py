@@ -99,11 +99,8 @@ def risk_of_passes(problem, trajectory, rule, method, rng):
 class LabelledRun:
     """The run again, with random labels as further targets, and its residuals of both.
 
-    Influences are means over a batch of labels times their residuals. ``visited`` and
-    ``influence`` are those just before each row's batch, the others after every pass.
-
-    Shapes: visited (n_updates, n_rows, n_targets); ended (n_updates + 1, ...);
-    influence (n_updates, n_batches, n_labels); end_influence (n_updates + 1, ...).
+    Before each row's batch and after every pass. Shapes: visited, ended (n, n_rows,
+    n_targets); influence, end_influence (n, n_batches, n_labels).
     """
 
     def __init__(self, problem, trajectory, labels, batches):

@@ -59,13 +59,8 @@ class Solution:
 class RiskEstimate:
     """The risk of every iterate by the memory matrix.
 
-    ``path`` is the mean loss on rows that an iterate has not seen, ``se_path`` its
-    standard error: over rows, and that of random probes, ``mc_se_path``, together.
-    ``temporal @ spatial`` are held-out residuals of the rows that are read, or held-out
-    predictors where the loss is not one of residuals. The share of the spread of the
-    rows' squared norms that scales them is zero for the published estimate;
-    ``row_scale_error`` is the share of itself by which ``path`` may err because of
-    scales, infinite where rows of the squared error have none.
+    Standard errors are over rows and of probes together, and of probes alone. The
+    factors are those of held-out residuals, or predictors if the loss is not of these.
 
     Shapes: paths (n_iterates,); temporal (n_iterates, n_modes); spatial (n_modes,
     n_rows, n_outputs).
@@ -77,7 +72,9 @@ class RiskEstimate:
     temporal: np.ndarray
     spatial: np.ndarray
     n_probes: int
+    # Of the spread of the rows' squared norms; zero is the published estimate.
     row_scale_share: float = 0.0
+    # Share of itself by which the path may err by scales; infinite without any.
     row_scale_error: float = np.inf
 
     @classmethod
@@ -113,13 +110,11 @@ def probe_dtype(square):
 
 
 def solution_by(tangents, modes, n_groups=1, is_random=True):
-    """The :class:`Solution` by tangents of the leading modes, after the last update.
-
-    W v solves z = G (v + D z), of which G X = Z is known for X = V + D Z at the
-    gradients; elsewhere v is taken at its projection on X (Galerkin), and D and z at
-    their means over the rows. With the squared error D is one, and X known at the
-    iterates.
-    """
+    """The :class:`Solution` by tangents of the leading modes, after the last update."""
+    # W v solves z = G (v + D z), of which G X = Z is known for X = V + D Z at the
+    # gradients; elsewhere v is taken at its projection on X (Galerkin), and D and z at
+    # their means over the rows. With the squared error D is one, and X known at the
+    # iterates.
     n_iterates, n_each, n_carried = tangents.solution.shape
     n_modes, n_by_mode = modes.temporal.shape[1], np.bincount(tangents.mode)
     temporal = np.zeros((n_iterates, n_each, n_modes))
@@ -173,9 +168,7 @@ def by_size(temporal, n_probes):
 def in_rounds(probed, missing_of, temporal, first, at_most=np.inf, basis_size=np.inf):
     """A :class:`Solution` by random probes, until their standard error is small enough.
 
-    ``probed(n_by_mode)`` is one by a round, ``missing_of(solution)`` the probes that it
-    lacks. None where a complete basis of ``basis_size`` has at most twice the tangents
-    of the probes that are missing.
+    None where a complete basis has at most twice the tangents of missing probes.
     """
     n_carried = temporal.shape[1]
     at_most = min(at_most, MAX_PROBES * n_carried)

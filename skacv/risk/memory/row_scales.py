@@ -81,11 +81,8 @@ def with_row_scales(solution, temporal, n_carried, spatial, scales, most_open=1.
     """E with row scales as a Solution on twice the modes, these rows', and an error.
 
     The error is the share of itself by which the span may leave the mean square of some
-    iterate open; infinite where that is more than ``most_open``, or row scales have no
-    solution: it is the one without.
-
-    Shapes: temporal (n_iterates, n_modes), F on its modes; spatial (n_modes, n_rows,
-    n_outputs), with orthonormal rows; scales (n_rows,), of mean one.
+    iterate open; infinite where there are no row scales. Shapes: temporal (n_iterates,
+    n_modes), F; spatial (n_modes, n_rows, n_outputs); scales (n_rows,), of mean one.
     """
     driven = solution.temporal - temporal
     # An orthonormal basis of the span, and A/n on it.

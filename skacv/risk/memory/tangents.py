@@ -47,10 +47,9 @@ def all_columns(design, n_updates, dtype):
 def column_sets(design, trajectory, dtype, n_products=0):
     """The :class:`ColumnSet` of a run, one after the other.
 
-    ``n_products`` tangents are multiplied with the Gram matrix in an update: it is
-    formed where that is cheaper. Where a copy of columns would be as large as X, all
-    are used.
+    A Gram matrix is formed where that is cheaper for ``n_products`` in an update.
     """
+    # Where a copy of columns would be as large as X, all are used.
     n_rows, n_columns = design.shape
     unions = []
     for n_updates, index in _working_sets(trajectory):
@@ -85,8 +84,7 @@ def column_sets(design, trajectory, dtype, n_products=0):
 def _working_sets(trajectory, slack=1.2, least=8):
     """Numbers of consecutive updates, and the union of their active columns.
 
-    The active sets are known, since the run is over. A union is at most ``slack`` times
-    what an update of it needs, but of the ``least`` number of updates.
+    It is at most ``slack`` times what an update needs, but of ``least`` updates.
     """
     coef = trajectory.coef
     active = np.zeros(coef.shape[:2], dtype=bool)  # none at the start
@@ -111,10 +109,9 @@ def _working_sets(trajectory, slack=1.2, least=8):
 def _columns_worth_a_gram(design, unions, n_tangents, dtype):
     """Columns of the next working sets whose Gram matrix is cheaper than products.
 
-    Through it a product takes the square of the width instead of twice the
-    width times the rows. It serves as many of the next working sets as saves
-    most, if its memory stays below that of X; none if none are saved.
+    As many of the next working sets as saves most, or none.
     """
+    # A product takes the square of the width instead of twice the width times the rows.
     n_rows, n_columns = design.shape
     density, itemsize = design.n_stored / n_columns, np.dtype(dtype).itemsize
     joined = np.zeros(n_columns, dtype=bool)
@@ -140,13 +137,11 @@ def _columns_worth_a_gram(design, unions, n_tangents, dtype):
 class Tangents(ABC):
     """The tangents of all probes and modes, one update after the other.
 
-    Every tangent is one probe driven by one temporal mode V_k, which is driven through
-    the first ``n_by_mode[k]`` probes. The solution Z = W V at an iterate is known
-    before the tangents of the next one are driven by it; ``responses`` are its readings
-    from every tangent, ``mean_curvature`` what it is fed back by at ``at_points``.
+    Every tangent is one of the first ``n_by_mode[k]`` probes, driven by mode k of V.
+    Z = W V, the solution, is known before the next tangents are driven by it.
 
     Shapes: temporal (n_driven, n_modes); solution (n_iterates, n_groups, n_modes);
-    responses (n_iterates, n_groups, n_tangents).
+    responses (n_iterates, n_groups, n_tangents), readings of Z.
     """
 
     def __init__(
@@ -209,9 +204,7 @@ class Tangents(ABC):
 class SquaredTangents(Tangents):
     """The tangents of the squared error, where no curvature changes along the run.
 
-    Traces tr(X M X') / n are means over probes of readout' M source, and modes those of
-    the residuals of the iterates: the shock at a gradient is V + W V there.
-
+    tr(X M X') / n are means over probes of readout' M source; shocks are V + W V.
     Shapes: temporal (n_iterates, n_modes); source, readout (n_columns, n_probes).
     """
 
