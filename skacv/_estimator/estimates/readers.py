@@ -195,13 +195,13 @@ class Estimate:
             return False
         return self.applies is None or self.applies(estimator)
 
-    def check_offered(self, estimator: Any, asked: str) -> None:
+    def check_offered(self, estimator: Any, purpose: str) -> None:
         """Raise an error if the estimator has no parameter to switch it on.
 
         Parameters
         ----------
         estimator : estimator
-        asked : str
+        purpose : str
             The criterion or method that needs the estimate, for the message.
 
         Raises
@@ -210,8 +210,8 @@ class Estimate:
         """
         if not self.is_offered_by(estimator):
             raise ValueError(
-                f"{asked} needs {self.path}, which {type(estimator).__name__} does not "
-                f"have. {self.limits}".rstrip()
+                f"{purpose} needs {self.path}, which {type(estimator).__name__} does "
+                f"not have. {self.limits}".rstrip()
             )
 
     def setting(self, estimator: Any) -> Any:
@@ -283,10 +283,10 @@ def estimates_on(estimator):
 
 def setting_of(estimator, name):
     """The setting with which a fit has that attribute, such as "loo=True"; or None."""
-    for each in ESTIMATES.values():
-        names = each.path, each.se_path, each.predictions, each.indices
-        if name in names and each.parameter and each.is_offered_by(estimator):
-            return f"{each.parameter}={each.switched_on}"
+    for estimate in ESTIMATES.values():
+        names = estimate.path, estimate.se_path, estimate.predictions, estimate.indices
+        if name in names and estimate.parameter and estimate.is_offered_by(estimator):
+            return f"{estimate.parameter}={estimate.switched_on}"
     return None
 
 
@@ -334,16 +334,7 @@ def unregister_estimate(name: str) -> None:
 
 
 def read(run):
-    """All fitted attributes from a run.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    dict
-    """
+    """All fitted attributes from a run."""
     attributes = read_paths(run)
     order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
     for name in order.static_order():
