@@ -64,7 +64,10 @@ class WithoutRecord:
         try:
             return object.__getattribute__(self, name)
         except AttributeError as error:
-            reason = self._why_missing(name)
+            reason = None
+            # scikit-learn looks for names of columns in every fit.
+            if name.endswith("_") and name != "feature_names_in_":
+                reason = self._why_missing(name)
             if reason is None:
                 raise
             raise AttributeError(f"{error}: {reason}.") from None
@@ -323,4 +326,4 @@ def running_attributes(estimator):
 
 def _attributes_of_rows(estimate):
     """The fitted attributes with a value for every held-out row."""
-    return estimate.predictions, estimate.indices, f"{estimate.name}_target_"
+    return estimate.predictions, estimate.indices, estimate.targets

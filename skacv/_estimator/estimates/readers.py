@@ -165,25 +165,22 @@ class Estimate:
     needs: str = "rows"
     is_rotation_invariant: bool = False
 
-    @property
-    def path(self) -> str:
-        """The fitted attribute with the estimate of every iterate."""
-        return f"{self.name}_path_"
+    # Names of fitted attributes: the estimate of every iterate, its standard errors,
+    # held-out predictions of every iterate, the rows and the targets of these.
+    path: str = field(init=False)
+    se_path: str = field(init=False)
+    predictions: str = field(init=False)
+    indices: str = field(init=False)
+    targets: str = field(init=False)
 
-    @property
-    def se_path(self) -> str:
-        """The fitted attribute with its standard errors."""
-        return f"{self.name}_se_path_"
-
-    @property
-    def predictions(self) -> str:
-        """The fitted attribute with held-out predictions of every iterate."""
-        return f"{self.name}_prediction_path_"
-
-    @property
-    def indices(self) -> str:
-        """The fitted attribute with the rows of the held-out predictions."""
-        return f"{self.name}_indices_"
+    def __post_init__(self) -> None:
+        vars(self).update(
+            path=f"{self.name}_path_",
+            se_path=f"{self.name}_se_path_",
+            predictions=f"{self.name}_prediction_path_",
+            indices=f"{self.name}_indices_",
+            targets=f"{self.name}_target_",
+        )
 
     def is_offered_by(self, estimator: Any) -> bool:
         """Whether the estimator has a parameter to switch it on."""
