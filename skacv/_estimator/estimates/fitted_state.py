@@ -41,7 +41,7 @@ READ_BY_PREDICT = frozenset(
 OF_RECORD = frozenset(
     {
         "_columns",
-        "_copies",
+        "_host_arrays",
         "_data",
         "_groups",
         "_live",
@@ -175,10 +175,10 @@ class FittedState(WithoutRecord):
             and name not in READ_BY_PREDICT
             and not isinstance(value, Number | str | None)
         }
-        copies = vars(self).get("_copies", {})
+        copies = vars(self).get("_host_arrays", {})
         self._drop(names)
         if copies:  # of arrays on a device
-            self._copies = {name: copies[name] for name in copies.keys() - names}
+            self._host_arrays = {name: copies[name] for name in copies.keys() - names}
         return self
 
     def _take_from_record(self):
@@ -220,7 +220,7 @@ class FittedState(WithoutRecord):
                 f"method={method!r}: {', '.join(methods) or 'none'} can be had."
             )
 
-    def _fit_to_taken_rows(self):
+    def _fit_to_added_rows(self):
         """Fit to rows that ``partial_fit`` has taken in; by default there are none."""
         return
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
-from ...optim.array_path import ArrayPath
-from ...optim.growing import PathCache
+from ...optim.array_path import ArrayPath, PathCache
 from ...optim.trajectory import Trajectory
 from ..data.training_data import TrainingData
 from ..parameters import to_python_scalar
@@ -57,6 +56,10 @@ class FinishedRun:
         What is known about the iterates since the estimates were last computed.
     groups : ndarray of int, shape (n_samples,), or None
         The group of every sample that was passed, where there are groups.
+    spec : ModelSpec
+        Its penalty, strengths and solver.
+    estimates : list of Estimate
+        Those that are on.
     """
 
     estimator: Any
@@ -68,6 +71,8 @@ class FinishedRun:
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     so_far: PathCache = field(default_factory=PathCache)
     groups: np.ndarray | None = None
+    spec: Any = None
+    estimates: list[Any] = field(default_factory=list)
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -333,6 +338,8 @@ def unregister_estimate(name: str) -> None:
 def read(run):
     """All fitted attributes from a run."""
     attributes = read_paths(run)
+    if not (run.estimates or run.known):
+        return attributes
     order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
     for name in order.static_order():
         if name in run.known:
@@ -359,7 +366,7 @@ def read_paths(run):
     """The recorded paths, in scikit-learn's shapes."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     coef_path, intercept_path = data.coefficients(trajectory.coef)
-    strengths = estimator._spec().strengths
+    strengths = run.spec.strengths
     values = [strengths.value_of(p.penalty.strength, data) for p in trajectory.phases]
     lengths = [phase.n_updates for phase in trajectory.phases]
     return {
