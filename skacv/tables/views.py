@@ -11,18 +11,18 @@ from .._compat import target_encoder
 from .._estimator.estimates.recording import RecordsTrajectory
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..staged import Staged
-from ..staged.catboost_boosters import CatBoost
-from ..staged.growing import cloned
-from ..staged.kinds import (
+from ..staged.adapters import (
     Baggings,
     Forests,
     HistBoosting,
     PerOutput,
     PlainBoosting,
     RefitAdapter,
-    kind_of,
+    adapter_of,
 )
+from ..staged.catboost_boosters import CatBoost
 from ..staged.lightgbm_boosters import LightGBM
+from ..staged.run import cloned
 from ..staged.xgboost_boosters import XGBoost
 from .one_hot import OneHotCodes, parted
 
@@ -128,8 +128,8 @@ def view_for(estimator, encoder, n_outputs=1):
     if not isinstance(estimator, Staged):
         check_takes_codes(estimator)
         is_recorded = isinstance(estimator, RecordsTrajectory)
-        kind = estimator if is_recorded else kind_of(estimator)
-        make = VIEWS.get(type(kind), _numbers)
+        adapter = estimator if is_recorded else adapter_of(estimator)
+        make = VIEWS.get(type(adapter), _numbers)
         return make(estimator, encoder, n_outputs)
     inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
     if inner is estimator.estimator:
