@@ -28,7 +28,7 @@ def label_probabilities(probabilities, classes):
     Shapes: probabilities n_outputs times (..., n_samples, n_classes), classes n_outputs
     times (n_classes,), of 0 and 1; returned (..., n_samples, n_outputs).
     """
-    # Boosting of one class has probabilities of two.
+    # With one class boosting predicts two columns, and the first is that class.
     return np.stack(
         [
             values[..., : len(labels)][..., labels == 1].sum(axis=-1)

@@ -101,12 +101,11 @@ class LightGBM(Updated, SumsOfLeaves):
 
         first = {}
 
-        def skip_update(train_set=None, fobj=None):
-            first["objective"] = fobj
-
         def record(env):
             first.update(params=env.params, rows=env.model.train_set)
-            env.model.update = skip_update
+            env.model.update = lambda train_set=None, fobj=None: first.update(
+                objective=fobj
+            )
 
         # The trees of a fit are freed at its end. Its first update is skipped, and made
         # later by a booster with the same rows.

@@ -167,7 +167,7 @@ class StagedFit:
             predictions = np.stack([-predictions, predictions], axis=2)
         shape, dtype = (*predictions.shape[:2], len(classes)), predictions.dtype
         padded = np.full(shape, np.finfo(dtype).min if are_decisions else 0, dtype)
-        # Boosting of one class has probabilities of two.
+        # With one class boosting predicts two columns, and the first is that class.
         padded[..., indices] = predictions[..., : len(indices)]
         return padded
 

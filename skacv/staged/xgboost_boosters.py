@@ -142,11 +142,11 @@ def _first_update():
         """The rows and the objective of the update, which the booster makes later."""
 
         def before_training(self, model):
-            self.booster, model.update = model, self._instead
+            self.booster = model
+            model.update = lambda rows, iteration, fobj=None: vars(self).update(
+                rows=rows, objective=fobj
+            )
             return model
-
-        def _instead(self, rows, iteration, fobj=None):
-            self.rows, self.objective = rows, fobj
 
         def after_training(self, model):
             del model.update
