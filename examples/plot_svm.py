@@ -40,13 +40,13 @@ from skacv import TrajectoryEarlyStoppingCV, TrajectoryLinearSVC
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Loss, SmoothedHinge, SquaredHinge
 from skacv.optim.penalties import SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
+from skacv.optim.trajectory import Phase
+from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.refit import LeftOutRows, LeaveOutRule
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 LEAST_C, LARGEST_C = 1e-4, 10

@@ -115,9 +115,13 @@ def check_names(composition, names):
     composition._validate_names(names)
 
 
+# The attribute of an estimator that has the callbacks of its fit.
+CALLBACKS = "_skl_callbacks"
+
+
 def has_callbacks(estimator):
     """Whether any callback listens to this fit."""
-    return bool(getattr(estimator, "_skl_callbacks", None))
+    return bool(getattr(estimator, CALLBACKS, None))
 
 
 def callback_context(estimator, max_subtasks):
@@ -141,7 +145,7 @@ def refuses_sparse(estimator):
 
 
 def validate_parameters(estimator):
-    """Raise where a parameter is not what the class takes, if it says so."""
+    """Raise where a parameter violates the constraints of its class."""
     is_skipped = get_config()["skip_parameter_validation"]
     if hasattr(estimator, "_parameter_constraints") and not is_skipped:
         estimator._validate_params()
@@ -162,7 +166,7 @@ def target_encoder(estimator):
 
 
 def output_container(estimator):
-    """What a transformer has to return: "default", "pandas" or "polars"."""
+    """The container that a transformer returns: "default", "pandas" or "polars"."""
     return _get_output_config("transform", estimator)["dense"]
 
 
@@ -180,12 +184,7 @@ def check_in_memory(*arrays):
 def on_host(array):
     """An array of another library as NumPy, where scikit-learn dispatches on them.
 
-    Estimators work in NumPy. What is no such array is returned as it is.
-
-    Raises
-    ------
-    TypeError
-        If it is a Dask collection, which may not fit in memory.
+    Other objects are returned unchanged; a Dask collection raises a TypeError.
     """
     check_in_memory(array)
     if not is_foreign(array):

@@ -21,9 +21,8 @@ from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.estimates.held_out_paths import RunningPath
 from .._estimator.parameters import are_same
-from ..optim.array_path import StoredPath
+from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES, n_per_block
-from ..optim.growing import with_room
 from ..risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
 from .adapter import StagedAdapter, response_of
 from .adapters import adapter_of

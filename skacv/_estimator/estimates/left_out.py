@@ -5,10 +5,9 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ...optim.array_path import path_values
 from ...optim.blocks import slices
-from ...optim.phases import first_updates
-from ...optim.predictors import path_values
-from ...optim.trajectory import Trajectory
+from ...optim.trajectory import Trajectory, first_updates
 from ...risk.averages import (
     by_unit,
     error_of_repeats,
@@ -328,7 +327,7 @@ def coefficients_without_rows(estimator):
     intercept : ndarray of shape (n_left_out,)
     """
     data = estimator._data
-    rows = data.places_of(estimator.loo_indices_)
+    rows = data.rows_of_samples(estimator.loo_indices_)
     trajectory = kept_run(estimator, estimator.iteration_)
     settings = _replaying(estimator, data)
     request = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
