@@ -82,7 +82,7 @@ class RecordedKernelModel(RecordedModel):
             self._kernel, X, working_dtype(n_rows), self._budget(), self._map
         )
         data, t = away.on(matrix), self.iteration_
-        target, rows = data.problem.target, data.places_of(self.loo_indices_)
+        target, rows = data.problem.target, data.rows_of_samples(self.loo_indices_)
         last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
         last = data.iterates(last, self.intercept_path_[[t]])
         # Only where the run ends matters: iterates before are not laid out.

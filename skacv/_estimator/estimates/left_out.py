@@ -327,7 +327,7 @@ def coefficients_without_rows(estimator):
     intercept : ndarray of shape (n_left_out,)
     """
     data = estimator._data
-    rows = data.places_of(estimator.loo_indices_)
+    rows = data.rows_of_samples(estimator.loo_indices_)
     trajectory = kept_run(estimator, estimator.iteration_)
     settings = _replaying(estimator, data)
     request = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
