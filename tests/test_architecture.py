@@ -238,7 +238,6 @@ def test_one_loop_takes_updates():
 def test_the_updates_of_a_run_are_gone_through_by_few():
     """A loop over updates that calls its own functions would be one of these."""
     assert in_engine(enumerators) == {
-        ("optim/trajectory.py", "updates_of"),
         (
             "optim/trajectory.py",
             "Trajectory.followed_by",

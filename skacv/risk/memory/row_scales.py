@@ -64,13 +64,10 @@ def scales_of_rows(design):
 
 
 def uneven_rows_bias(design, risk_path, train_path):
-    """How much too low the least risk may be without row scales, as a share of it.
-
-    To second order its average over rows loses var(t) B^2, where t is the
-    squared norm of a row over the mean and 1 + B the ratio of held-out to
-    training residuals. Only the excess over the variance of Gaussian rows
-    counts.
-    """
+    """How much too low the least risk may be without row scales, as a share of it."""
+    # To second order its average over rows loses var(t) B^2, where t is the squared
+    # norm of a row over the mean and 1 + B the ratio of held-out to training residuals.
+    # Only the excess over the variance of Gaussian rows counts.
     best = np.argmin(risk_path)
     ratio = np.clip(train_path[best] / max(risk_path[best], TINY), 0, 1)
     _, _, excess = norm_spread(design)
