@@ -170,25 +170,22 @@ class Estimate:
     needs: str = "rows"
     is_rotation_invariant: bool = False
 
-    @property
-    def path(self) -> str:
-        """The fitted attribute with the estimate of every iterate."""
-        return f"{self.name}_path_"
+    # Names of fitted attributes: the estimate of every iterate, its standard errors,
+    # held-out predictions of every iterate, the rows and the targets of these.
+    path: str = field(init=False)
+    se_path: str = field(init=False)
+    predictions: str = field(init=False)
+    indices: str = field(init=False)
+    targets: str = field(init=False)
 
-    @property
-    def se_path(self) -> str:
-        """The fitted attribute with its standard errors."""
-        return f"{self.name}_se_path_"
-
-    @property
-    def predictions(self) -> str:
-        """The fitted attribute with held-out predictions of every iterate."""
-        return f"{self.name}_prediction_path_"
-
-    @property
-    def indices(self) -> str:
-        """The fitted attribute with the rows of the held-out predictions."""
-        return f"{self.name}_indices_"
+    def __post_init__(self) -> None:
+        vars(self).update(
+            path=f"{self.name}_path_",
+            se_path=f"{self.name}_se_path_",
+            predictions=f"{self.name}_prediction_path_",
+            indices=f"{self.name}_indices_",
+            targets=f"{self.name}_target_",
+        )
 
     def is_offered_by(self, estimator: Any) -> bool:
         """Whether the estimator has a parameter to switch it on."""
@@ -200,13 +197,13 @@ class Estimate:
             return False
         return self.applies is None or self.applies(estimator)
 
-    def check_offered(self, estimator: Any, asked: str) -> None:
+    def check_offered(self, estimator: Any, purpose: str) -> None:
         """Raise an error if the estimator has no parameter to switch it on.
 
         Parameters
         ----------
         estimator : estimator
-        asked : str
+        purpose : str
             The criterion or method that needs the estimate, for the message.
 
         Raises
@@ -215,8 +212,8 @@ class Estimate:
         """
         if not self.is_offered_by(estimator):
             raise ValueError(
-                f"{asked} needs {self.path}, which {type(estimator).__name__} does not "
-                f"have. {self.limits}".rstrip()
+                f"{purpose} needs {self.path}, which {type(estimator).__name__} does "
+                f"not have. {self.limits}".rstrip()
             )
 
     def setting(self, estimator: Any) -> Any:
@@ -288,10 +285,10 @@ def estimates_on(estimator):
 
 def setting_of(estimator, name):
     """The setting with which a fit has that attribute, such as "loo=True"; or None."""
-    for each in ESTIMATES.values():
-        names = each.path, each.se_path, each.predictions, each.indices
-        if name in names and each.parameter and each.is_offered_by(estimator):
-            return f"{each.parameter}={each.switched_on}"
+    for estimate in ESTIMATES.values():
+        names = estimate.path, estimate.se_path, estimate.predictions, estimate.indices
+        if name in names and estimate.parameter and estimate.is_offered_by(estimator):
+            return f"{estimate.parameter}={estimate.switched_on}"
     return None
 
 
@@ -339,16 +336,7 @@ def unregister_estimate(name: str) -> None:
 
 
 def read(run):
-    """All fitted attributes from a run.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    dict
-    """
+    """All fitted attributes from a run."""
     attributes = read_paths(run)
     if not (run.estimates or run.known):
         return attributes
