@@ -27,11 +27,7 @@ from ..exceptions import SeparationWarning
 class SquaredErrorRegressor(
     TakesSummaries, CoefficientInference, RecordedRegressor, TrajectoryModel
 ):
-    """Base class of regressors with the squared error.
-
-    They have a memory matrix. The intercept absorbs the means of X and y. A subclass
-    defines ``_penalty(strength, n_features)``.
-    """
+    """Regressors with the squared error; a subclass has ``_penalty(strength, n)``."""
 
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,

@@ -26,10 +26,7 @@ NAMES = ("n_features_in_", "feature_names_in_")
 
 
 def validated_rows(estimator, X, **settings):
-    """Rows as scikit-learn validates them, in floating point; sparse ones are CSR.
-
-    Names of columns are set on the estimator, or compared.
-    """
+    """Rows as scikit-learn validates them, in floating point; sparse ones are CSR."""
     X, arguments = _to_validate(estimator, X)
     X = validate_data(estimator, X, **arguments | settings)
     return _in_floating_point(X) if sparse.issparse(X) else X
@@ -38,8 +35,7 @@ def validated_rows(estimator, X, **settings):
 def validated_data(estimator, X, y, **settings):
     """Rows and targets as scikit-learn validates them, and names of columns.
 
-    Targets are in NumPy, and labels if the estimator is a classifier. Nothing is set on
-    the estimator, whose tags say whether X may be sparse.
+    Targets are in NumPy. Nothing is set on the estimator.
     """
     y, of_classes = target_array(y), is_classifier(estimator)
     X, arguments = _to_validate(estimator, X)
@@ -75,11 +71,8 @@ def _to_validate(estimator, X):
 
 
 def summed(X):
-    """A sparse matrix that stores each entry once, in the format of the one passed.
-
-    Entries that are stored several times are summed, in a copy. Sparse columns of
-    booleans, which scikit-learn would not cast, become numbers.
-    """
+    """A sparse matrix that stores each entry once, in the format of the one passed."""
+    # scikit-learn would not cast sparse columns of booleans.
     if has_sparse_columns(X) and any(dtype.kind == "b" for dtype in X.dtypes):
         return X.astype(type(X.dtypes.iloc[0])(np.float64, 0.0))
     if not sparse.issparse(X) or getattr(X, "has_canonical_format", True):
@@ -120,10 +113,7 @@ def _as_array(values):
 
 
 def check_numbers(array, name):
-    """Raise where an array holds strings, dates or durations.
-
-    Missing values among objects become NaN, which is checked elsewhere.
-    """
+    """Raise where an array holds strings, dates or durations."""
     kind = array.dtype.kind
     if kind in NUMBERS:
         return
@@ -150,10 +140,8 @@ def check_sizes(X, y):
 
 
 def check_size(name, least, largest, limit=1e70):
-    """Raise where squares of numbers between these overflow, or all underflow.
-
-    Squares of squares, as in spectra and step sizes, are numbers up to the ``limit``.
-    """
+    """Raise where squares of numbers between these overflow, or all underflow."""
+    # Squares of squares, as in spectra and step sizes, are finite up to the limit.
     size = max(abs(least), abs(largest))
     if size > limit:
         raise ValueError(
@@ -171,17 +159,15 @@ def check_size(name, least, largest, limit=1e70):
 
 
 def target_array(y):
-    """Targets as an array of NumPy with the dtype of their values; or sparse, or None.
-
-    Columns of pandas or Arrow that may have missing values, and lists, can become
-    arrays of objects: without missing values they are booleans or numbers again.
-    """
+    """Targets as an array of NumPy with the dtype of their values; sparse, or None."""
     if type(y) is np.ndarray and y.dtype.kind != "O":
         return y
     y = on_host(y)
     if y is None or sparse.issparse(y):
         return y
     array = _as_array(y)
+    # Columns of pandas or Arrow that may have missing values, and lists, can become
+    # arrays of objects.
     is_of_numbers = array.dtype.kind == "O" and all(
         issubclass(entry, Number | np.bool_) for entry in _types(array)
     )
@@ -199,10 +185,7 @@ def is_indicator(array):
 
 
 def check_target(y, of_classes, multi_output=True):
-    """Raise where targets are missing or not numbers, or labels of several types.
-
-    With ``multi_output`` a row may have several numbers or labels (as 0 and 1).
-    """
+    """Raise where targets are missing or not numbers, or labels of several types."""
     if sparse.issparse(y):
         raise ValueError("y is a sparse matrix: pass y.toarray().")
     array = y if type(y) is np.ndarray else _as_array(y)

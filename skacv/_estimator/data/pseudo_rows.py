@@ -20,15 +20,11 @@ from .training_data import ColumnData
 
 @dataclass(frozen=True)
 class PseudoProblem(Problem):
-    """A problem whose rows stand for those of another, which has ``n_samples`` rows.
+    """A problem whose rows stand for those of another."""
 
-    ``largest_weight`` is that of a row that may be left out. The first ``n_single``
-    rows are rows of the other; the rest stand for many.
-    """
-
-    largest_weight: float = 0.0
-    n_samples: int = 0
-    n_single: int = 0
+    largest_weight: float = 0.0  # of a row that may be left out
+    n_samples: int = 0  # rows of the other problem
+    n_single: int = 0  # the first rows are single rows of it; the rest stand for many
 
     @classmethod
     def of(cls, rows, weights, n_targets, loss, **fields):
@@ -70,11 +66,9 @@ class PseudoRowData(ColumnData):
 
 
 def on_pseudo_rows(data, folds):
-    """Data with the squared error, and folds, on few rows of the same moments.
+    """Data with the squared error, and folds, on few rows of the same moments, or None.
 
-    None where these would not be few (at most a quarter of the rows), or where X
-    explains the targets but for 1e-5 of their variance: errors of the run would be
-    differences of moments with few digits left.
+    None where these are more than a quarter of the rows, or moments have few digits.
     """
     problem = data.problem
     n_rows, n_outputs = problem.target.shape
@@ -84,6 +78,7 @@ def on_pseudo_rows(data, folds):
         return None
     group, membership = groups
     moments = moments_of(problem, group, len(membership))
+    # Errors of the run are differences of moments.
     if unexplained_share(moments, n_outputs) <= 1e-5:
         return None
     rows, weights = pseudo_rows(moments)
@@ -109,11 +104,11 @@ def on_pseudo_rows(data, folds):
 
 
 def row_groups(folds, n_rows, max_groups):
-    """Groups of rows that are in the same parts of all folds.
+    """Groups of rows that are in the same parts (training, held out) of all folds.
 
-    Shapes: returned group (n_rows,), and membership (n_groups, n_folds, 2): whether its
-    rows are training rows, and held-out rows. None where there would be more groups
-    than ``max_groups``, or where rows are in a part repeatedly.
+    None where there are more groups, or where rows are in a part repeatedly.
+
+    Shapes: returned group (n_rows,), membership (n_groups, n_folds, 2).
     """
     group, membership = np.zeros(n_rows, np.int32), np.zeros((1, 0, 2), dtype=bool)
     for parts in folds:
@@ -136,10 +131,8 @@ def row_groups(folds, n_rows, max_groups):
 
 
 def unexplained_share(moments, n_outputs):
-    """The share of a target's variance that X does not explain, the least over targets.
-
-    From second moments about zero: of centred data, with an intercept.
-    """
+    """The least share of a target's variance that X does not explain."""
+    # From second moments about zero: of centred data, with an intercept.
     total = 0.0
     for part in moments:
         total = total + part.scatter + part.weight * np.outer(part.mean, part.mean)

@@ -10,13 +10,9 @@ from .training_data import ColumnData
 
 @dataclass(frozen=True)
 class RowSpaceData(ColumnData):
-    """Data whose run is on coordinates of the rows: X = Z Q', and Z is run.
+    """Data whose run is on coordinates Z of the rows X = Z Q', and a column of ones."""
 
-    An intercept that is the last coefficient remains the last, of a column of ones next
-    to Z. ``on_columns`` are the same data with their columns.
-    """
-
-    on_columns: ColumnData
+    on_columns: ColumnData  # the same data with their columns
 
     @classmethod
     def of(cls, data):
@@ -54,10 +50,7 @@ class RowSpaceData(ColumnData):
         return super().without_rows(coef[:, :, 0], shift, k)
 
     def holds_record(self, estimator):
-        """Whether the iterates of a fitted estimator lie in the space of the rows.
-
-        Up to a thousand roundings.
-        """
+        """Whether recorded iterates lie in the space, up to a thousand roundings."""
         coef = super().iterates(estimator.coef_path_, estimator.intercept_path_)
         back = self._in_basis(self._in_basis(coef, self.basis), self.basis.T)
         tolerance = 1e3 * np.finfo(self.dtype).eps

@@ -39,11 +39,13 @@ AS_PASSED = AsPassed()
 
 @dataclass(frozen=True, eq=False)
 class Standardized:
-    """Columns x of a run as (x - mean) / scale: of mean zero and variance one.
+    """Columns of a run as (x - mean) / scale: of mean zero and variance one.
 
-    Sparse columns keep their zeros and so their means (``centers`` is False), and so do
-    those of a model without an intercept. Constant columns are not scaled.
+    Constant columns are not scaled.
     """
+
+    # Sparse columns keep their zeros and so their means (``centers`` is False), and so
+    # do those of a model without an intercept.
 
     mean: np.ndarray
     scale: np.ndarray

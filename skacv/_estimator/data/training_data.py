@@ -18,37 +18,19 @@ from .standardized import AS_PASSED, AsPassed, Standardized
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Validated data as the algorithm uses them, and back to the user's scale.
-
-    Attributes
-    ----------
-    y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-        As it was passed.
-    rows : ndarray of int
-        The samples that the rows of the problem are.
-    is_1d : bool
-        Whether a sample has one number as target, and the model one row of
-        coefficients without an axis for outputs.
-    names : dict
-        ``n_features_in_``, ``feature_names_in_``, and attributes from the target.
-    offset : ndarray of shape (1, n_outputs)
-        Means of the targets, or zeros.
-    is_centered : bool
-        Whether the rows and the targets are centred by their means.
-    has_constant : bool
-        Whether an intercept is the last coefficient.
-    """
+    """Validated data as the algorithm uses them, and back to the user's scale."""
 
     problem: Problem
-    y: np.ndarray
+    y: np.ndarray  # as it was passed, of the rows of the problem
     total_weight: float
-    rows: np.ndarray
+    rows: np.ndarray  # the samples that the rows of the problem are
     n_samples: int
+    # A sample has one number as target, and the model no axis for outputs.
     is_1d: bool
-    names: dict
-    offset: np.ndarray
-    is_centered: bool
-    has_constant: bool
+    names: dict  # fitted attributes from columns and target
+    offset: np.ndarray  # means of the targets, or zeros, (1, n_outputs)
+    is_centered: bool  # rows and targets, by their means
+    has_constant: bool  # an intercept is the last coefficient
 
     def as_kind(self, kind, **changes):
         """The same data as a subclass, with other fields."""
@@ -137,8 +119,7 @@ def positions(rows, n_samples):
 def _predictions_of(predictors, offset, dtype, is_1d, prediction, loss):
     """Predictions from linear predictors, which they overwrite.
 
-    Shapes: predictors (n_iterates, n_rows, n_outputs), offset (1, n_outputs), which
-    was subtracted from the targets.
+    Shapes: predictors (n_iterates, n_rows, n_outputs), offset (1, n_outputs).
     """
     if offset.any():
         predictors += offset
@@ -148,16 +129,10 @@ def _predictions_of(predictors, offset, dtype, is_1d, prediction, loss):
 
 @dataclass(frozen=True)
 class ColumnData(TrainingData):
-    """For linear models: a coefficient for every column of X.
+    """For linear models: a coefficient for every column of X."""
 
-    An intercept absorbs the means of X and y, for the squared error; for other losses
-    it is the last coefficient, of a column of ones. ``center`` (n_features, 1) are the
-    means of the columns of the problem, or zeros; ``columns`` maps the columns of X to
-    these.
-    """
-
-    center: np.ndarray
-    columns: AsPassed | Standardized
+    center: np.ndarray  # means of the columns of the problem, or zeros, (n_features, 1)
+    columns: AsPassed | Standardized  # from the columns of X to those of the problem
 
     @property
     def dtype(self):
@@ -207,19 +182,15 @@ class ColumnData(TrainingData):
 
 @dataclass(frozen=True)
 class Samples:
-    """Validated samples of positive weight.
-
-    ``rows`` are their numbers among the samples that were ``passed`` as X; ``columns``
-    maps the columns of these to those of ``X``.
-    """
+    """Validated samples of positive weight."""
 
     X: object
     y: np.ndarray
     weights: np.ndarray
-    rows: np.ndarray
-    passed: object
+    rows: np.ndarray  # their numbers among the samples that were passed
+    passed: object  # all samples, as X
     names: dict
-    columns: AsPassed | Standardized = AS_PASSED
+    columns: AsPassed | Standardized = AS_PASSED  # from those of ``passed`` to X
 
     def standardized(self, weights, has_intercept):
         """The same samples with their columns standardised, by weights of the rows."""
@@ -259,17 +230,13 @@ def validated(estimator, X, y, sample_weight, **checks):
 
 @dataclass(frozen=True)
 class EncodedTarget:
-    """Targets (n_rows, n_outputs) as a loss takes them, and weights of the rows.
-
-    ``is_1d``: coefficients have no axis for outputs. ``names`` are fitted attributes
-    from the targets, such as ``classes_``.
-    """
+    """Targets (n_rows, n_outputs) as a loss takes them, and weights of the rows."""
 
     loss: object
     target: np.ndarray
     weights: np.ndarray
-    is_1d: bool
-    names: dict
+    is_1d: bool  # coefficients have no axis for outputs
+    names: dict  # fitted attributes from the targets, such as ``classes_``
 
 
 def column_data(samples, encoded, fit_intercept, standardize=False):

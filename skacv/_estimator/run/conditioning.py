@@ -12,11 +12,9 @@ from ...optim.design import ROUNDINGS
 def warn_of_uneven_columns(
     problem, trajectory, has_constant, n_sampled=500, ratio=10, share=0.1
 ):
-    """Warn where the size of the largest columns has slowed down many others.
+    """Warn where the largest column is ``ratio`` times as large as a quarter of all.
 
-    Where the largest is ``ratio`` times as large as a quarter of the columns, and these
-    have covered less than a ``share`` of the distance to their limits. Sizes are those
-    on sampled rows. With ``has_constant`` the last column is that of the intercept.
+    And where these have covered less than a ``share`` of the distance to their limits.
     """
     if not trajectory.coef[-1].any():
         return
@@ -28,6 +26,7 @@ def warn_of_uneven_columns(
             return
     n_rows = len(problem.target)
     rows = np.unique(np.linspace(0, n_rows - 1, n_sampled).astype(int))
+    # The last column may be that of the intercept.
     design = problem.design.features if has_constant else problem.design
     squares = _mean_squares(design.rows(rows))
     squares = squares[squares > 0]

@@ -18,30 +18,25 @@ from .plan import sees_moments_alone
 
 @dataclass(frozen=True)
 class Reduction:
-    """Fewer numbers for a run of an estimator on ``data``, with ``folds`` of its rows.
+    """A way to run an estimator on fewer numbers than ``data``.
 
     A subclass has ``applies()``, whether they give the same run; ``pays()``, whether
-    that saves time; and ``reduced()``, the data and folds, or None where rounding
-    forbids it. ``recorded``: an estimator whose record the run continues, or None;
-    ``updates``: an update of the run, and the first of every recorded phase.
+    that saves time; ``reduced()``, data and folds, or None where rounding forbids it.
     """
 
     estimator: Any
     spec: Any
-    estimates: list
+    estimates: list  # those that are on
     data: Any
     folds: list
     n_rows: int
     n_features: int
-    updates: list
-    recorded: Any
+    updates: list  # one of the run, and the first of every recorded phase
+    recorded: Any  # the estimator, if the run continues its record
 
 
 class InRowSpace(Reduction):
-    """Fewer rows than features: the run stays in the span of the rows.
-
-    It does if it is the same in any basis of the coefficients.
-    """
+    """Fewer rows than features: a run in any basis stays in the span of the rows."""
 
     def applies(self):
         if self.n_rows >= self.n_features:
@@ -64,11 +59,9 @@ class InRowSpace(Reduction):
         )
 
     def pays(self):
-        """Whether the run saves more multiplications than the rotation costs.
-
-        A product with X or X' costs the entries of X, one with the coordinates of the
-        rows the square of their number.
-        """
+        """Whether the run saves more multiplications than the rotation costs."""
+        # A product with X or X' costs the entries of X, one with the coordinates of the
+        # rows the square of their number.
         n_rows, n_features = self.n_rows, self.n_features
         run = self.spec.workload((n_rows, n_features), self.data.y)
         n_fits = 1 + len(self.folds)

@@ -54,59 +54,35 @@ CHANGEABLE = (
 
 @dataclass
 class FitRun:
-    """A run of a fit, which another fit may continue.
-
-    Attributes
-    ----------
-    estimates : list of Estimate
-        Those that are on.
-    seed : int
-        Draws batches, and whatever else belongs to the run.
-    plan : list of Phase
-        The whole run, by the parameters.
-    live, trajectory : LiveRun, Trajectory
-        The run so far, and its record without what patience discards.
-    best : int or None
-        The best iterate so far, if the run is evaluated as it goes.
-    known : dict of dict
-        Fitted attributes by the name of the estimate, as far as computed.
-    so_far : PathCache or None
-        State of the estimates of a run in stages since they were last computed. Other
-        runs are read as a whole, and so to the last digit like one longer run.
-    settings : dict or None
-        Parameters and metadata that another fit must have to continue the run; None
-        where none may.
-    """
+    """A run of a fit, which another fit may continue."""
 
     spec: ModelSpec
     source: Source
-    estimates: list
-    seed: int
+    estimates: list  # those that are on
+    seed: int  # of batches, and of all else that belongs to the run
     data: Any = None
-    folds: list = field(default_factory=list)
-    groups: Any = None
-    plan: list = field(default_factory=list)
+    folds: list = field(default_factory=list)  # (training rows, held-out rows)
+    groups: Any = None  # of every sample, or None
+    plan: list = field(default_factory=list)  # the phases of the whole run
     side_runs: Any = None
-    live: Any = None
-    trajectory: Any = None
-    best: int | None = None
+    live: Any = None  # the run so far
+    trajectory: Any = None  # its record, without iterates that patience discards
+    best: int | None = None  # the best iterate, if the run is evaluated as it goes
+    # Fitted attributes by the name of the estimate, as far as computed.
     known: dict = field(default_factory=dict)
+    # State of the estimates of a run in stages since they were last computed. Other
+    # runs are read as a whole, and so to the last digit like one longer run.
     so_far: PathCache | None = None
+    # Parameters and metadata of a fit that may continue the run; None: no fit may.
     settings: dict | None = None
 
 
 class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     """Base class of linear models that record their trajectory and estimate its risk.
 
-    A subclass has the parameters of its ``__init__`` and defines
-
-    ``_spec()``
-        a :class:`ModelSpec` of its run;
-    ``_encoded_samples(X, y, sample_weight)``
-        validated :class:`Samples`, and their targets as the loss needs them,
-        :class:`EncodedTarget`.
-
-    It may also define ``_warn_of(run)``, warnings about a FinishedRun.
+    A subclass defines ``_spec()``, a :class:`ModelSpec` of its run, and
+    ``_encoded_samples(X, y, sample_weight)``, validated :class:`Samples` and an
+    :class:`EncodedTarget`. ``_warn_of(run)`` are warnings about a FinishedRun.
     """
 
     _follows_X = True
@@ -199,10 +175,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return keeps_data(self)
 
     def _data_of(self, run, samples, encoded, folds, recorded):
-        """The problem of the samples, and the folds of samples as rows of it.
-
-        ``recorded`` is the estimator, where the run continues its record, or None.
-        """
+        """The problem of the samples, and the folds of samples as rows of it."""
         data = column_data(samples, encoded, self.fit_intercept, self.standardize)
         return reduce_data(self, run, data, folds, recorded)
 
@@ -260,15 +233,13 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
     @of_record
     def _parameters_at(self, t):
-        """The parameter of the penalty at iterate ``t``, if the run has several values.
-
-        Empty at a start that the first update changes: no strength has been used there.
-        """
+        """The parameter of the penalty at iterate ``t``, if it has several values."""
         strengths = self._spec().strengths
         if np.ndim(strengths.values) == 0 and not strengths.is_path:
             return {}
         if t % (self.n_iter_ + 1) == 0:
-            # A path of the lasso begins at its solution: all coefficients are zero.
+            # No strength has been used at a start that the first update changes. A path
+            # of the lasso begins at its solution: all coefficients are zero.
             for path in (vars(self).get("coef_path_"), self.intercept_path_):
                 if path is None or not np.array_equal(path[:1], path[1:2]):
                     return {}
@@ -280,10 +251,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return bool((path != path[0]).any())  # they may be infinite
 
     def _ended_by(self):
-        """The Limit that has ended the run, None if it ended by itself.
-
-        Its strengths, if all have been used, or else ``max_iter``.
-        """
+        """The Limit that has ended the run (strengths, max_iter), or None."""
         strengths, last = self._spec().strengths, self._phases[-1]
         if len(self._phases) < len(strengths):
             return None
@@ -348,13 +316,11 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
 
 def fit_to(estimator, passed, params, resume, n_updates=None):
-    """Fit an estimator, or continue its run.
+    """Fit to X, y and sample_weight, or continue a run, up to ``n_updates`` in stages.
 
-    ``passed`` is X, y and sample_weight; ``params`` are further arguments, for the
-    splitter; ``n_updates`` is the total number of updates of a run in stages. Returned
-    are whether the run is complete, and the estimates that are on. Nothing is set on
-    the estimator before everything has succeeded.
+    Returned are whether the run is complete, and the estimates that are on.
     """
+    # Nothing is set on the estimator before everything has succeeded.
     # The specification of the run, and its rows.
     spec = estimator._spec()
     source = source_of(spec, *passed)

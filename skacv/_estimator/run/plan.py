@@ -37,17 +37,14 @@ N_SMOOTH_STRENGTHS = 10
 
 @dataclass(frozen=True)
 class Strengths:
-    """The parameter that sets how strong a penalty is: a number, or several in turn.
+    """The parameter that sets the strength of a penalty in (1/n) sum_i (...) + g(b)."""
 
-    The strength is that of the mean form (1/n) sum_i (...) + g(b); ``values`` are those
-    of the parameter ``name``, a number, an array or "path". ``is_sum``: the objective
-    is a sum over the rows and a penalty, which weighs more where rows are left out.
-    ``n_path`` strengths of a "path" end at ``ratio`` times the first.
-    """
-
-    values: Any
+    values: Any  # of the parameter: a number, an array or "path"
     name: str = "alpha"
+    # The objective is a sum over the rows and a penalty, which weighs more where rows
+    # are left out; else it has the mean over the rows.
     is_sum: bool = False
+    # The number of strengths of a "path", and its last over its first.
     n_path: int = 30
     ratio: float = 1e-3
 
@@ -131,10 +128,7 @@ def ridge_penalty(strength, n_features):
 
 @dataclass(frozen=True)
 class Solver:
-    """The schedule of a run, with a step of one.
-
-    Subclasses have schedules that depend on the data.
-    """
+    """The schedule of a run, with a step of one; it may depend on the data."""
 
     schedule: Any
 
@@ -155,10 +149,8 @@ class Solver:
         return smoothness_under(schedule, problem)
 
     def step_size(self, curvature, problem, schedule):
-        """The automatic step, or the largest that is stable without any single row.
-
-        Leaving a row out raises L to at most L over the share of the other weights.
-        """
+        """The automatic step, or the largest that is stable without any single row."""
+        # Leaving a row out raises L to at most L over the share of the other weights.
         smoothness = self.smoothness(problem, schedule) + curvature
         if smoothness == 0:
             return 1.0
@@ -187,14 +179,11 @@ class Solver:
 
 @dataclass(frozen=True)
 class InRandomBatches(Solver):
-    """Stochastic gradient descent: passes over the rows in batches drawn at random.
-
-    Pass k has the step over k^decay.
-    """
+    """Stochastic gradient descent: passes over the rows in batches drawn at random."""
 
     schedule: None
     batch_size: int
-    decay: float
+    decay: float  # pass k has the step over k^decay
 
     def on(self, problem, seed):
         n_rows = len(problem.target)
@@ -230,39 +219,23 @@ def outputs_of_targets(y):
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The specification of a run, from the parameters of an estimator.
+    """The specification of a run, from the parameters of an estimator."""
 
-    Attributes
-    ----------
-    penalty : callable
-        ``penalty(strength, n_features)``, the penalty in the mean form, of so many
-        coefficients, none of them an intercept.
-    max_iter : int
-        Updates at every strength.
-    tol : float
-        A phase ends where updates move less than that.
-    is_quadratic : bool
-        Whether the loss is the squared error, for which an intercept centres the data;
-        else the intercept is the last coefficient.
-    is_dual : bool
-        Whether coefficients belong to rows: other rows cannot continue a record, and a
-        fit without some of the rows has the steps of the run as they are.
-    corrects_loo : bool
-        Whether linearised leave-one-out is corrected at some iterates.
-    outputs : callable
-        ``outputs(y)``, properties of the outputs before a run, for ``Workload``.
-    """
-
+    # ``penalty(strength, n_features)`` in the mean form, without an intercept.
     penalty: Callable[[float, int], Any]
     strengths: Strengths
     solver: Solver
     fit_intercept: bool
-    max_iter: int
+    max_iter: int  # updates at every strength
     step_size: float | str
-    tol: float
+    tol: float  # a phase ends where updates move less than that
+    # The squared error: an intercept centres the data. Else it is the last coefficient.
     is_quadratic: bool = False
+    # Coefficients belong to rows: other rows cannot continue a record, and a fit
+    # without some of the rows has the steps of the run as they are.
     is_dual: bool = False
-    corrects_loo: bool = True
+    corrects_loo: bool = True  # linearised leave-one-out, at some iterates
+    # ``outputs(y)``, properties of the outputs before a run, for ``Workload``.
     outputs: Callable[[Any], dict] = outputs_of_targets
 
     @classmethod
@@ -303,11 +276,9 @@ class ModelSpec:
         return except_last(self.penalty(strength, n_columns - 1), n_columns)
 
     def refit(self, data):
-        """The rule by which rows are left out of the fit.
-
-        A gradient of dual coefficients is a sum over rows, times step_size / n as it
-        is, so a refit is stable wherever the run is.
-        """
+        """The rule by which rows are left out of the fit."""
+        # A gradient of dual coefficients is a sum over rows, times step_size / n as it
+        # is, so a refit is stable wherever the run is.
         return LeaveOutRule(
             refits_intercept=data.is_centered,
             is_sum=self.strengths.is_sum,
@@ -316,10 +287,7 @@ class ModelSpec:
         )
 
     def plan(self, data, seed, folds=()):
-        """All phases of the run, with an automatic step for all folds.
-
-        The step does not depend on estimates of the run.
-        """
+        """All phases of the run, with an automatic step that is stable in all folds."""
         problem = data.problem
         penalty = partial(self.penalty_on, problem.design.shape[1])
         strengths = self.strengths.on(data, penalty)
@@ -366,11 +334,9 @@ class ModelSpec:
         )
 
     def patience(self, recorded=()):
-        """Updates without improvement after which ``patience="auto"`` stops, or None.
-
-        The data may have chosen the schedule of the ``recorded`` phases. Newton's
-        method converges at a strength after about ten updates.
-        """
+        """Updates without improvement that ``patience="auto"`` allows, or None."""
+        # The data may have chosen the schedule of the recorded phases. Newton's method
+        # converges at a strength after about ten updates.
         if not self.strengths.is_path:
             return None
         schedule = recorded[-1].schedule if recorded else self.solver.schedule
@@ -379,9 +345,7 @@ class ModelSpec:
 
 
 def updates_to_wait(n_strengths, n_updates):
-    """Updates without improvement that a run along many strengths may take.
-
-    The first strengths may change next to nothing. A sixth of the strengths of a "path"
-    loses nothing on the data sets of a study (benchmarks.studies).
-    """
+    """Updates without improvement that a run along many strengths may take."""
+    # The first strengths may change next to nothing. A sixth of the strengths of a
+    # "path" loses nothing on the data sets of a study (benchmarks.studies).
     return ceil(n_strengths / 6) * n_updates

@@ -7,8 +7,7 @@ from ..estimates.readers import ESTIMATES
 class FitProgress:
     """Reports every update of a run; an instance is the ``progress`` of ``run``.
 
-    Of ``n_total`` updates this fit adds ``n_planned``. ``reconstruct(coef)`` are the
-    attributes of an estimator that can predict, as if fit had stopped there.
+    ``reconstruct(coef)`` are the attributes of an estimator that can predict.
     """
 
     def __init__(self, estimator, n_planned, n_total, X, y, sample_weight, reconstruct):

@@ -63,10 +63,9 @@ def takes_moments_of(spec, X):
 
 @dataclass(eq=False)
 class Source:
-    """The rows of a fit; a subclass for each kind of X.
+    """The rows of a fit; a subclass for each kind of X, which it validates first.
 
-    ``validate(estimator, spec)`` comes first; then there are ``loss`` and
-    ``problem(estimator, run, params, recorded)``: the data of the run, the folds as
+    ``problem(estimator, run, params, recorded)`` are the data of the run, the folds as
     rows of these, and the group of every sample or None.
     """
 

@@ -6,10 +6,8 @@ import numpy as np
 def halved(n_runs, go_on, give_up, n_updates=25):
     """Successive halving: the better half of the runs continues until one is left.
 
-    ``go_on(number, n_updates)`` continues a run up to ``n_updates`` updates, twice as
-    many in every round; it returns the least loss of the run, and whether it is over.
-    ``give_up(number)`` drops a run. Returned are the last run, of equals the first, the
-    least losses of all (n_runs,), and whether the last run is over.
+    ``go_on(number, n_updates)`` gives the least loss of a run, and whether it is over.
+    Returned are the last run, the least losses (n_runs,), and whether it is over.
     """
     losses, is_over = np.empty(n_runs), np.zeros(n_runs, dtype=bool)
     runs = np.arange(n_runs)
@@ -31,20 +29,14 @@ class Patience:
     than ``tol`` of its size and by more than the value's own uncertainty. The first
     value that is defined is one; NaN never is. The run has ended when the last
     improvement, iterate t, was followed by ``patience + growth * t`` others; with
-    ``patience=None`` it never ends. ``growth`` is for runs whose steps change less and
-    less.
-
-    Attributes
-    ----------
-    best : int
-        The iterate of least value, by however little; the earliest of them.
-    improved : int or None
-        The last improvement; None before any value is defined.
+    ``patience=None`` it never ends.
     """
 
     def __init__(self, patience, tol=0.0, growth=0.0):
         self.patience, self.tol, self.growth = patience, tol, growth
-        self.n_values, self.best, self.improved = 0, 0, None
+        self.n_values = 0
+        self.best = 0  # the first iterate of least value, by however little
+        self.improved = None  # the last improvement, once a value is defined
         self._least = self._value = np.nan
 
     def update(self, value, uncertainty=0.0):

@@ -8,10 +8,7 @@ from ..._warnings import warn
 
 
 def starting_point(recorded, data):
-    """Coefficients (t, n_columns, n_outputs) of a record, and phases that led there.
-
-    On other data than those of the record: the iterate in use, and no phases.
-    """
+    """Coefficients (t, n_columns, n_outputs) of a record, and phases that led there."""
     problem = data.problem
     shape = problem.design.shape[1], problem.target.shape[1]
     path = data.iterates(recorded.coef_path_, recorded.intercept_path_)
@@ -29,15 +26,14 @@ def starting_point(recorded, data):
         "coef_ was fitted on data that are independent of these.",
         UserWarning,
     )
+    # On other data: from the iterate in use, after no phases.
     return path[recorded.iteration_ : recorded.iteration_ + 1], []
 
 
 def as_recorded(plan, done, dtype):
-    """A plan with the numbers of recorded phases, where they differ by rounding.
-
-    A reduced run may continue on other numbers, from which steps and strengths have
-    other last digits: two thirds of the digits have to agree.
-    """
+    """A plan with the numbers of recorded phases, where they differ by rounding."""
+    # A reduced run may continue on other numbers, from which steps and strengths have
+    # other last digits: two thirds of the digits have to agree.
     tolerance = np.finfo(dtype).eps ** (2 / 3)
     phases = []
     for phase in plan:
@@ -59,12 +55,9 @@ def as_recorded(plan, done, dtype):
 
 
 def _is_path_on(recorded, data, path):
-    """Whether the recorded training errors are those of ``path`` on these data.
-
-    With an intercept now if there was one, and on columns of the same scales. Only
-    shifts of X and y that the intercept absorbs leave the errors unchanged, and those
-    do not change the trajectory either.
-    """
+    """Whether the recorded training errors are those of ``path`` on these data."""
+    # Only shifts of X and y that an intercept absorbs leave the errors unchanged, and
+    # those do not change the trajectory either.
     if recorded._has_intercept != (data.is_centered or data.has_constant):
         return False
     before, columns = recorded._columns, data.columns
