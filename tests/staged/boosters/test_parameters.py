@@ -166,7 +166,7 @@ def test_boosters_are_recognised_without_their_libraries(monkeypatch):
     ]:
         monkeypatch.setitem(sys.modules, library, None)  # cannot be imported
         for name in names:
-            own = type(name, (), {"__module__": f"{library}.sklearn"})
+            own = type(name, (BaseEstimator,), {"__module__": f"{library}.sklearn"})
             kind = staged_adapter_of(type("Mine", (own,), {})())
             assert kind is not None
             assert kind.library == library
