@@ -250,7 +250,7 @@ class PerOutput(StagedAdapter):
 
     def __init__(self, estimator):
         super().__init__(estimator)
-        inner = adapter_of(estimator.estimator)
+        inner = staged_adapter_of(estimator.estimator)
         # The adapter of the user's estimator, and from the first stage on one for every
         # output.
         self.inner, self.outputs = inner, []
@@ -262,7 +262,7 @@ class PerOutput(StagedAdapter):
     @classmethod
     def adapts(cls, estimator):
         has_class = super().adapts(estimator)
-        return has_class and adapter_of(estimator.estimator) is not None
+        return has_class and staged_adapter_of(estimator.estimator) is not None
 
     def n_planned(self):
         return self.inner.n_planned()
@@ -326,7 +326,7 @@ class PerOutput(StagedAdapter):
 
     def at(self, t):
         outputs = [output.at(min(t, output.n_stages)) for output in self.outputs]
-        inner = adapter_of(outputs[0])
+        inner = staged_adapter_of(outputs[0])
         fitted = self.cloned()
         fitted.estimator = inner.cloned().set_params(**{inner.count: t})
         fitted.estimators_ = outputs
@@ -372,7 +372,7 @@ CAN_BE_STAGED = (
 )
 
 
-def adapter_of(estimator):
+def staged_adapter_of(estimator):
     """The adapter of an estimator; None if it cannot be fitted in stages."""
     for adapter in ADAPTERS:
         if adapter.adapts(estimator):

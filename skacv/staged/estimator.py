@@ -42,7 +42,7 @@ from .._estimator.estimates.recording import (
 from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
 from ..optim.losses import Logistic, Multinomial
-from .adapters import CAN_BE_STAGED, PerOutput, adapter_of
+from .adapters import CAN_BE_STAGED, PerOutput, staged_adapter_of
 from .data import (
     FitParams,
     check_enough,
@@ -224,7 +224,7 @@ class Staged(
     def _adapter(self):
         """The adapter of the estimator, or of the last step of a pipeline."""
         last = last_of(self.estimator)
-        adapter = adapter_of(last)
+        adapter = staged_adapter_of(last)
         if adapter is None:
             raise ValueError(
                 f"{type(last).__name__} cannot be fitted stage by stage: "
@@ -517,7 +517,7 @@ def recorded(estimator, n_jobs=None):
     last = last_of(estimator)
     records = isinstance(estimator, RecordsTrajectory)
     records = records or isinstance(last, RecordsTrajectory)
-    if records or type(last).__name__ in INSTEAD or adapter_of(last) is None:
+    if records or type(last).__name__ in INSTEAD or staged_adapter_of(last) is None:
         return estimator
     # LightGBM prints nothing where it is -1.
     verbose = (getattr(last, "verbose", 0) or 0) > 0

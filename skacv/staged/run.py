@@ -24,7 +24,7 @@ from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
 from .adapter import StagedAdapter, response_of
-from .adapters import adapter_of
+from .adapters import staged_adapter_of
 from .losses import WrongLabel
 
 
@@ -47,7 +47,7 @@ def cloned(estimator):
         clone_of_holder = clone(holder)
         clone_of_holder.steps[-1] = name, cloned(last)
         return clone_of_holder
-    adapter = adapter_of(estimator) if hasattr(estimator, "get_params") else None
+    adapter = staged_adapter_of(estimator) if hasattr(estimator, "get_params") else None
     return clone(estimator, safe=False) if adapter is None else adapter.cloned()
 
 

@@ -226,7 +226,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for index, (name, column) in zip(indices, columns)
             for values in column.encoded(table.cells(index), name)
         ]
-        return _stacked(codes + _elapsed(codes, self._columns.values()))
+        return _joined_columns(codes + _elapsed(codes, self._columns.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that :meth:`transform` returns.
@@ -288,7 +288,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if table.numbers is not None:
             codes = self._kept_numbers(table.numbers, indices)
         else:
-            codes = _stacked(encoded + _elapsed(encoded, columns.values()))
+            codes = _joined_columns(encoded + _elapsed(encoded, columns.values()))
         encoded = _columns_of_codes(columns.values(), columns)
         transformer = None
         if self.categories == "onehot":
@@ -388,7 +388,7 @@ def _elapsed(codes, fitted):
     return [codes[second] - codes[first] for first, second in _pairs_of_dates(fitted)]
 
 
-def _stacked(columns):
+def _joined_columns(columns):
     """Columns as one array, in single precision if all columns are."""
     are_single = all(column.dtype == np.float32 for column in columns)
     dtype = np.float32 if are_single else np.float64

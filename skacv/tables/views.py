@@ -18,7 +18,7 @@ from ..staged.adapters import (
     PerOutput,
     PlainBoosting,
     RefitAdapter,
-    adapter_of,
+    staged_adapter_of,
 )
 from ..staged.catboost_boosters import CatBoost
 from ..staged.lightgbm_boosters import LightGBM
@@ -105,7 +105,7 @@ def view_for(estimator, encoder, n_outputs=1):
     if not isinstance(estimator, Staged):
         check_takes_codes(estimator)
         is_recorded = isinstance(estimator, RecordsTrajectory)
-        adapter = estimator if is_recorded else adapter_of(estimator)
+        adapter = estimator if is_recorded else staged_adapter_of(estimator)
         make = VIEWS.get(type(adapter), _standardised)
         return make(estimator, encoder, n_outputs)
     inner, transformer = view_for(estimator.estimator, encoder, n_outputs)

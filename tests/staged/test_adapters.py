@@ -36,7 +36,7 @@ from sklearn.utils import get_tags
 from skacv import Staged
 from skacv.staged import adapters
 from skacv.staged.adapter import response_of
-from skacv.staged.adapters import ADAPTERS, adapter_of
+from skacv.staged.adapters import ADAPTERS, staged_adapter_of
 from skacv.staged.boosters import Boosters
 
 SEED = {"random_state": 0}
@@ -92,7 +92,7 @@ def grown_by_hand(estimator, n_stages, X, y, **params):
     if hasattr(estimator, "partial_fit"):
         *_, (_, grown) = stages_by_hand(estimator, n_stages, X, y, **params)
         return grown
-    count = adapter_of(estimator).count
+    count = staged_adapter_of(estimator).count
     return clone(estimator).set_params(**{count: n_stages}).fit(X, y, **params)
 
 
@@ -129,7 +129,7 @@ def assert_held_out_as_by_hand(model, X, y, sample_weight=None):
 
 
 def test_every_adapter_has_an_estimator_here():
-    tried = {type(adapter_of(estimator)) for estimator in ALL}
+    tried = {type(staged_adapter_of(estimator)) for estimator in ALL}
     of_libraries = {adapter for adapter in ADAPTERS if issubclass(adapter, Boosters)}
     below = {adapters.Iterations, adapters.PerOutput}  # and test_several_outputs.py
     assert set(ADAPTERS) - of_libraries - tried == below
@@ -194,7 +194,7 @@ def test_stages_in_blocks_are_those_at_once(estimator, rng):
         reached.append(in_blocks.n_iter_)
         stages = in_blocks.cv_prediction_path_
         assert len(stages) == len(in_blocks.cv_path_) == in_blocks.n_iter_ + 1
-    is_at_once = isinstance(adapter_of(estimator), adapters.RefitAdapter)
+    is_at_once = isinstance(staged_adapter_of(estimator), adapters.RefitAdapter)
     assert (len(reached) == 1) == is_at_once
     for name in ("cv_path_", "cv_se_path_", "cv_fold_path_", "cv_prediction_path_"):
         np.testing.assert_array_equal(getattr(in_blocks, name), getattr(at_once, name))
@@ -209,7 +209,10 @@ def test_a_stage_is_set_as_a_fit_with_so_many(estimator, rng):
     stopped = Staged(estimator).fit(X, y).at_iteration(3).estimator_
     asked = estimator.get_params(deep=False)
     found = stopped.get_params(deep=False)
-    count, off = adapter_of(estimator).count, adapter_of(estimator).early_stopping
+    count, off = (
+        staged_adapter_of(estimator).count,
+        staged_adapter_of(estimator).early_stopping,
+    )
     for name in asked.keys() - {count, "estimator", *off}:
         assert found[name] == asked[name], name
     assert found[count] == 3
@@ -384,7 +387,7 @@ def test_several_targets(estimator, rng):
 def test_iterations_of_a_fit_that_goes_on():
     X, y = make_regression(50, 6, n_targets=2, noise=5.0, random_state=0)
     lasso = MultiTaskLasso(1.0, max_iter=8, tol=1e-12)
-    assert isinstance(adapter_of(lasso), adapters.Iterations)
+    assert isinstance(staged_adapter_of(lasso), adapters.Iterations)
     model = Staged(lasso, cv=2).fit(X, y)
     place = 0
     for judged in model.cv_indices_:
@@ -479,5 +482,5 @@ def test_estimators_of_other_libraries_that_look_alike_are_no_kind():
         def partial_fit(self, X, y=None):
             return self
 
-    assert adapter_of(Transformer()) is None
-    assert isinstance(adapter_of(LogisticRegression()), adapters.Iterations)
+    assert staged_adapter_of(Transformer()) is None
+    assert isinstance(staged_adapter_of(LogisticRegression()), adapters.Iterations)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
-from skacv.staged.adapters import adapter_of
+from skacv.staged.adapters import staged_adapter_of
 from skacv.staged.estimator import recorded
 
 from .cases import LIBRARIES, PLAIN, booster, named, table
@@ -97,7 +97,7 @@ def test_boosters_without_stages_are_refused(name, settings, instead):
 )
 def test_rankers_and_boosted_forests_are_not_fitted_in_stages(name):
     estimator = getattr(pytest.importorskip(LIBRARIES[name[:3]]), name)()
-    assert adapter_of(estimator) is None
+    assert staged_adapter_of(estimator) is None
     assert recorded(estimator) is estimator
     with pytest.raises(ValueError, match="cannot be fitted stage by stage"):
         Staged(estimator).fit(*table())
@@ -155,7 +155,7 @@ def test_other_names_of_the_number_of_trees(name, count):
 )
 def test_numbers_of_trees_by_default(name, n_stages):
     estimator = type(booster(name))()
-    assert adapter_of(estimator).n_planned() == n_stages
+    assert staged_adapter_of(estimator).n_planned() == n_stages
 
 
 def test_boosters_are_recognised_without_their_libraries(monkeypatch):
@@ -166,9 +166,9 @@ def test_boosters_are_recognised_without_their_libraries(monkeypatch):
     ]:
         monkeypatch.setitem(sys.modules, library, None)  # cannot be imported
         for name in names:
-            own = type(name, (), {"__module__": f"{library}.sklearn"})
-            kind = adapter_of(type("Mine", (own,), {})())
+            own = type(name, (BaseEstimator,), {"__module__": f"{library}.sklearn"})
+            kind = staged_adapter_of(type("Mine", (own,), {})())
             assert kind is not None
             assert kind.library == library
     other = type("XGBRegressor", (RegressorMixin, BaseEstimator), {})
-    assert adapter_of(other()) is None
+    assert staged_adapter_of(other()) is None
