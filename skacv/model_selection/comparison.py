@@ -284,7 +284,13 @@ class Comparison:
         return [self.criterion.losses(run.estimator) for run in self.runs]
 
     def _recorded(self, names):
-        """The recorded losses of all candidates of the members with these names."""
+        """The recorded losses of the candidates of these members, member by member."""
+        if not isinstance(self.criterion, PathCriterion):
+            raise Uncorrected(
+                f"criterion={self.criterion.name} scores all held-out rows together, "
+                "and the correction takes the losses of single rows. cross_val_score "
+                "estimates what to expect of the choice"
+            )
         indices = [k for k, c in enumerate(self.candidates) if c.member in names]
         losses = [self.held_out_losses[index] for index in indices]
         if any(losses_k is None for losses_k in losses):

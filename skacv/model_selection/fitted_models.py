@@ -15,7 +15,8 @@ from sklearn import linear_model
 from sklearn.svm import SVC, LinearSVC
 
 from .._compat import class_weights
-from .._estimator.run.fit import TrajectoryModel, linear_data
+from .._estimator.data.training_data import column_data
+from .._estimator.run.fit import TrajectoryModel
 from ..optim.arrays import design_of
 from ..optim.constant import WithConstant
 from ..optim.families import except_last
@@ -327,7 +328,11 @@ def trajectory_model(estimator, X, y, weights):
     """The loss and the penalty of the iterate in use, of a linear model of skacv."""
     target = estimator._target(y)
     line = line_of(estimator, X, target.shape[1])
-    data = linear_data(estimator, *estimator._encoded_samples(X, y, weights))
+    data = column_data(
+        *estimator._encoded_samples(X, y, weights),
+        estimator.fit_intercept,
+        estimator.standardize,
+    )
     # Rows of weight zero are not among the prepared ones.
     row_weights = np.zeros(len(weights))
     row_weights[data.rows] = data.problem.row_weights[:, 0]

@@ -31,9 +31,10 @@ from .._estimator.estimates.folds import ShuffledFolds, groups_of, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import check_records_trajectory
 from .._estimator.parameters import is_auto, is_off
-from .._estimator.run.streaming import n_folds_asked, n_sampled_asked, takes_moments_of
-from ..staged import recorded
-from ..staged.growing import cloned
+from .._estimator.run.source import takes_moments_of
+from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
+from ..staged.estimator import recorded
+from ..staged.run import cloned
 from ..tables.views import n_tree_columns
 from .criteria import scorer_of
 from .portfolios import (
@@ -379,7 +380,7 @@ def read_once(members, cv, X, y, params):
     """
     estimators = [member for _, member in members]
     is_enough = is_collection(X) and all(
-        hasattr(estimator, "_spec") and takes_moments_of(estimator, X)
+        hasattr(estimator, "_spec") and takes_moments_of(estimator._spec(), X)
         for estimator in estimators
     )
     if not is_enough:

@@ -18,7 +18,7 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
-from .._estimator.run.fit import shape_of
+from .._estimator.run.source import shape_of
 from ..optim.threads import threads_for
 from .advice import groups_of_copies, warn_of_copies, warn_of_limits
 from .blending import BlendTask, check_offsets, check_rows

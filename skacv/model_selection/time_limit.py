@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.run.fit import shape_of
+from .._estimator.run.source import shape_of
 from .._warnings import warn
 from .stages import CandidateRun
 
