@@ -21,6 +21,6 @@ def rng(request):
 @pytest.fixture
 def few_trees(monkeypatch):
     """Default members with few trees, where a test is not about how good they are."""
-    monkeypatch.setattr(portfolios, "MOST_SMALL", 10)
-    monkeypatch.setattr(portfolios, "MOST_USUAL", 10)
+    monkeypatch.setitem(portfolios.SMALL, "max_iter", 10)
+    monkeypatch.setitem(portfolios.USUAL, "max_iter", 10)
     monkeypatch.setitem(portfolios.EXTRA, "n_estimators", 3)

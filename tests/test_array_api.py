@@ -385,7 +385,8 @@ def test_pickled_and_moved(away, rng):
 
 def without_trees(task):
     """The default members that take arrays of other libraries, blended."""
-    members = [each for each in PORTFOLIOS[task]() if "trees" not in each[0]]
+    portfolio = PORTFOLIOS[task]()
+    members = [member[:2] for member in portfolio if "trees" not in member.name]
     return TrajectoryEarlyStoppingCV(members, rule="blend", random_state=0)
 
 

@@ -51,6 +51,16 @@ def to_python_scalar(value):
     return bool(value) if isinstance(value, np.bool_) else value
 
 
+def is_auto(setting):
+    """Whether a parameter, which may be an array, is the string "auto"."""
+    return isinstance(setting, str) and setting == "auto"
+
+
+def is_off(setting):
+    """Whether a parameter switches an option off."""
+    return setting is None or setting is False
+
+
 def snapshot(values):
     """Parameters by name, with copies of lists and arrays, which a user may change."""
     is_mutable = (list, dict, np.ndarray)

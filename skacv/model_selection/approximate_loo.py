@@ -24,14 +24,9 @@ from ..risk.converged.newton import infinitesimal_jackknife, newton_step
 from ..risk.converged.randomised import Probes, randomized_leverages
 from .fitted_models import adapter_of
 
-# The fitted model is not at its minimum where its relative gradient, or what the
-# step to the minimum moves relative to leaving a row out, is larger.
-LARGEST_GRADIENT = 1e-2
-LARGEST_DRIFT = 0.25
-# And from these leverages on: a first-order step is half as long as it should be,
-# and probes tell little of 1 - leverage.
+# From these leverages on a first-order step is half as long as it should be, and probes
+# do not resolve 1 - leverage.
 LARGEST_LEVERAGE = {"ij": 0.5, "randomized": 0.9}
-FEWEST_PROBES = 4
 # What can be done for the hinge, for a loss with coupled outputs, and for any other.
 HINGE = {"alo": support_stays}
 COUPLED = {
@@ -188,10 +183,8 @@ def approximate_loo(
     estimator, X = last_step(estimator, X)
     adapter = adapter_of(type(estimator))
     check_is_fitted(estimator)
-    if not isinstance(n_probes, Integral) or n_probes < FEWEST_PROBES:
-        raise ValueError(
-            f"n_probes must be an integer, at least {FEWEST_PROBES}, got {n_probes!r}."
-        )
+    if not isinstance(n_probes, Integral) or n_probes < 4:
+        raise ValueError(f"n_probes must be an integer, at least 4, got {n_probes!r}.")
     estimator = in_numpy(estimator)
     X, y, weights = _checked(estimator, X, y, sample_weight)
     models = adapter(estimator, X, y, weights)
@@ -236,12 +229,18 @@ def _approximation(model, method, probes):
     return partial(available[method], **settings)
 
 
-def _warn(estimator, models, held_out, method):
-    """Warn if the approximation is unreliable."""
+def _warn(
+    estimator, models, held_out, method, largest_gradient=1e-2, largest_drift=0.25
+):
+    """Warn if the approximation is unreliable.
+
+    The fitted model is not at its minimum where its relative gradient, or what the
+    step to the minimum changes relative to leaving a row out, is larger.
+    """
     name = type(estimator).__name__
     drift = max(part.drift for part in held_out)
     gradient = max(model.relative_gradient() for model in models)
-    if gradient > LARGEST_GRADIENT or drift > LARGEST_DRIFT:
+    if gradient > largest_gradient or drift > largest_drift:
         warn(
             f"{name} is not at the minimum of its objective on these data: the norm "
             f"of the gradient is {gradient:.2g} of that of the gradients of single "

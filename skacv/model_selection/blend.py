@@ -25,7 +25,7 @@ from ..risk.prediction_sets import HeldOutScores, check_score, sets_around
 from .members import tags_of
 
 
-class HeldOut(NamedTuple):
+class BlendRows(NamedTuple):
     """The held-out rows of a blend, for prediction intervals or sets.
 
     Attributes
@@ -77,9 +77,10 @@ class Blend(Composition):
         """
         used = {name: weight for name, weight in weights.items() if weight > 0}
         fitted = {name: members[name] for name in used}
-        iterations = [getattr(each, "iteration_", None) for each in fitted.values()]
-        known = None if None in iterations else iterations
-        blend = cls(list(fitted.items()), list(used.values()), known)
+        iterations = [getattr(m, "iteration_", None) for m in fitted.values()]
+        if None in iterations:
+            iterations = None
+        blend = cls(list(fitted.items()), list(used.values()), iterations)
         return blend._made_of(fitted, held_out)
 
     def fit(self, X, y, **params):
@@ -99,11 +100,11 @@ class Blend(Composition):
         fitted = {
             name: clone(member).fit(X, y, **params) for name, member in self.members
         }
-        if self.iterations is not None:
-            fitted = {
-                name: _moved(member, t)
-                for (name, member), t in zip(fitted.items(), self.iterations)
-            }
+        for (name, member), t in zip(fitted.items(), self.iterations or ()):
+            # Or the last recorded iterate before it.
+            kept = member.recorded_iterations()
+            index = max(np.searchsorted(kept, t, "right") - 1, 0)
+            fitted[name] = member.at_iteration(kept[index])
         return self._made_of(fitted)
 
     def _made_of(self, fitted, held_out=None):
@@ -147,16 +148,16 @@ class Blend(Composition):
         """The weighted mean of a method of all members on X."""
         if "members_" not in vars(self):  # looked at first: tags of members take long
             check_is_fitted(self)
-        found = [getattr(each, method)(X) for each in self.members_.values()]
-        # Where y is one column, some members predict a vector and others a column.
-        n_axes = min(each.ndim for each in found)
+        values = [getattr(member, method)(X) for member in self.members_.values()]
+        # Where y is one column, members predict a vector or a column.
+        n_axes = min(array.ndim for array in values)
         return self._weighted(
-            each if each.ndim == n_axes else each[:, 0] for each in found
+            array if array.ndim == n_axes else array[:, 0] for array in values
         )
 
     def _weighted(self, values):
         """The weighted mean of a value of every member."""
-        return sum(float(w) * each for w, each in zip(self.weights, values))
+        return sum(float(w) * value for w, value in zip(self.weights, values))
 
     def _held_out_rows(self):
         """The held-out rows, where the blend comes of runs that have them."""
@@ -173,15 +174,9 @@ class Blend(Composition):
         return tags_of(self.members, super().__sklearn_tags__(), all)
 
 
-def _placed(found, X):
+def _to_device(result, X):
     """A result in NumPy, moved to the device of X if it is numeric."""
-    return to_device_of(found, X) if is_foreign(X) and is_movable(found) else found
-
-
-def _moved(member, t):
-    """A fitted member at an iterate, or at the last recorded one before it."""
-    kept = member.recorded_iterations()
-    return member.at_iteration(kept[max(np.searchsorted(kept, t, "right") - 1, 0)])
+    return to_device_of(result, X) if is_foreign(X) and is_movable(result) else result
 
 
 class BlendedRegressor(RegressorMixin, Blend):
@@ -238,12 +233,15 @@ class BlendedRegressor(RegressorMixin, Blend):
 
     def _combined(self, name):
         for member, fitted in self.members_.items():
-            if not _is_linear(fitted):
+            # Predictions are the linear predictor, whose coefficients are of X.
+            loss = getattr(fitted, "_loss", None)
+            is_of_predictor = getattr(loss, "is_of_residual", False)
+            if not (is_of_predictor and hasattr(fitted, "coef_")):
                 raise AttributeError(
                     f"A blend has {name} where all members are linear in the columns "
                     f"of X, and {member!r} is not."
                 )
-        return self._weighted(getattr(each, name) for each in self.members_.values())
+        return self._weighted(getattr(m, name) for m in self.members_.values())
 
     @takes_coverage
     def predict_interval(self, X, coverage=0.9, method="auto"):
@@ -280,7 +278,7 @@ class BlendedRegressor(RegressorMixin, Blend):
         predictions, sizes = to_numpy(self.predict(X)), None
         if method != held_out.method:
             sizes = sizes_by_prediction(held_out.rows, predictions)
-        return _placed(
+        return _to_device(
             intervals_around(
                 predictions, held_out.rows, coverage, held_out.loss, sizes
             ),
@@ -296,13 +294,6 @@ class BlendedRegressor(RegressorMixin, Blend):
                 f"method must be one of {methods} for this blend, got {method!r}."
             )
         return held_out
-
-
-def _is_linear(fitted):
-    """Whether predictions of a fitted member are linear in X."""
-    loss = getattr(fitted, "_loss", None)
-    # Predictions then are the linear predictor itself.
-    return getattr(loss, "is_of_residual", False) and hasattr(fitted, "coef_")
 
 
 class BlendedClassifier(ClassifierMixin, Blend):
@@ -362,7 +353,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return _placed(self._logarithms(X), X)
+        return _to_device(self._logarithms(X), X)
 
     @block_by_block
     def decision_function(self, X):
@@ -381,8 +372,10 @@ class BlendedClassifier(ClassifierMixin, Blend):
         if self._is_multilabel:
             least = np.finfo(np.float64).eps
             return logit(np.clip(self.predict_proba(X), least, 1 - least))
-        found = self._logarithms(X)
-        return _placed(found[:, 1] - found[:, 0] if found.shape[1] == 2 else found, X)
+        decision = self._logarithms(X)
+        if decision.shape[1] == 2:
+            decision = decision[:, 1] - decision[:, 0]
+        return _to_device(decision, X)
 
     @block_by_block
     def predict(self, X):
@@ -396,10 +389,10 @@ class BlendedClassifier(ClassifierMixin, Blend):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        found = to_numpy(self.predict_proba(X))
+        probabilities = to_numpy(self.predict_proba(X))
         if self._is_multilabel:
-            return indicator_of(found)
-        return _placed(label_of(found, to_numpy(self.classes_)), X)
+            return indicator_of(probabilities)
+        return _to_device(label_of(probabilities, to_numpy(self.classes_)), X)
 
     @takes_coverage
     def predict_set(self, X, coverage=0.9, method="lac"):
@@ -433,9 +426,9 @@ class BlendedClassifier(ClassifierMixin, Blend):
         check_score(method)
         rows = self._held_out_rows().rows
         probabilities = to_numpy(self.predict_proba(X))
-        return _placed(sets_around(probabilities, rows, coverage, method), X)
+        return _to_device(sets_around(probabilities, rows, coverage, method), X)
 
     def _logarithms(self, X):
         """Logarithms of the probabilities, clipped above zero."""
-        found = to_numpy(self.predict_proba(X))
-        return np.log(np.maximum(found, np.finfo(found.dtype).tiny))
+        probabilities = to_numpy(self.predict_proba(X))
+        return np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).tiny))

@@ -1,7 +1,7 @@
 """Comparison of runs that keeps a weighted mean: ``rule="blend"``."""
 
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -16,10 +16,10 @@ from ..risk.intervals import HeldOutResiduals
 from ..risk.prediction_sets import HeldOutScores
 from ..staged.estimator import offset_of
 from ..staged.losses import LogLoss
-from .blend import BlendedClassifier, BlendedRegressor, HeldOut
+from .blend import BlendedClassifier, BlendedRegressor, BlendRows
 from .comparison import BETTER, Comparison, averaged_by_row, loss_name
 from .criteria import PathCriterion
-from .members import are_alike, losses_of, named_losses
+from .members import are_alike, listed_losses, member_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
 from .optimism import corrected_blend
 
@@ -31,11 +31,11 @@ NEEDED = "rule='blend' needs held-out predictions of single rows, which"
 
 def check_rows(X):
     """Raise if there are no held-out rows on which members can be blended."""
-    others = "take rule='min' or rule='one_se'."
+    advice = "take rule='min' or rule='one_se'."
     if isinstance(X, RowSummary):
-        raise ValueError(f"{NEEDED} a RowSummary does not have: {others}")
+        raise ValueError(f"{NEEDED} a RowSummary does not have: {advice}")
     if is_collection(X):
-        raise ValueError(f"{NEEDED} stay on their workers with Dask input: {others}")
+        raise ValueError(f"{NEEDED} stay on their workers with Dask input: {advice}")
 
 
 def check_offsets(members, fit_params):
@@ -57,78 +57,9 @@ def check_offsets(members, fit_params):
             )
 
 
-def blending_of(candidates, criterion, y, weights):
-    """The function that blends some candidates after their runs.
-
-    Parameters
-    ----------
-    candidates : list of Candidate
-        Candidates of several members.
-    criterion : PathCriterion or ScorerCriterion
-    weights : array-like of shape (n_samples,) or None
-        Weights of the rows in fit.
-
-    Returns
-    -------
-    callable
-        With the parameters of :class:`Comparison`.
-
-    Raises
-    ------
-    ValueError
-        If the candidates cannot be blended.
-    """
-    of_classes = is_classifier(candidates[0].estimator)
-    if of_classes:
-        _check_probabilities(candidates)
-    losses = losses_of(candidates, y)  # what is wrong with the data is said there
-    common = _common_loss(losses)
-    y = np.asarray(y, dtype=None if of_classes else np.float64)
-    settings = {
-        "y": y,
-        "sample_weight": np.ones(len(y)) if weights is None else np.asarray(weights),
-        "kind": BlendedClassifier if of_classes else BlendedRegressor,
-        "loss": None if of_classes else common or SquaredError(),
-    }
-    if not isinstance(criterion, PathCriterion):
-        return partial(ScoredBlending, **settings)
-    if criterion.name not in HELD_OUT:
-        raise ValueError(
-            f"{NEEDED} criterion={criterion.name!r} does not provide: use "
-            "criterion='cv' or 'loo'."
-        )
-    if of_classes:
-        return partial(Blending, mixture=LogLosses, **settings)
-    if common is None:
-        raise ValueError(
-            "rule='blend' needs members with the same loss, but their losses are "
-            f"{named_losses(losses)}: use members with the same loss, or a scorer, "
-            "such as criterion='r2'."
-        )
-    mixture = SquaredErrors if common.is_quadratic else MeanLosses
-    return partial(Blending, mixture=mixture, **settings)
-
-
-def _common_loss(losses):
-    """The loss of predictions that all members share, or None."""
-    loss = next(iter(losses.values()))
-    return loss if are_alike(losses) and hasattr(loss, "reported") else None
-
-
-def _check_probabilities(candidates):
-    """Raise if a member is not a classifier with probabilities."""
-    for each in candidates:
-        if not hasattr(each.estimator, "predict_proba"):
-            raise ValueError(
-                "rule='blend' averages the probabilities of classifiers, and the "
-                f"member {each.member!r} ({type(each.estimator).__name__}) has no "
-                "predict_proba: leave it out, or take rule='min'."
-            )
-
-
 @dataclass(frozen=True, eq=False)
-class Blending(Comparison):
-    """Candidates that have been run, and the weights of the best of every member.
+class BlendTask:
+    """What is blended, known before any run.
 
     Attributes
     ----------
@@ -137,232 +68,255 @@ class Blending(Comparison):
     kind : type
         The class of the blend.
     loss : Loss or None
-        Loss of regression targets.
+        Loss of regression targets; None for classes.
     mixture : type or None
         Class that finds the weights: SquaredErrors, MeanLosses or LogLosses; None for
         scorers.
     """
 
-    y: np.ndarray = None
-    sample_weight: np.ndarray = None
-    kind: type = None
-    loss: object = None
-    mixture: type = None
+    y: np.ndarray
+    sample_weight: np.ndarray
+    kind: type
+    loss: object
+    mixture: type | None = None
 
-    @cached_property
-    def _used(self):
-        """The place of the best combination of every member that has a score."""
-        least = self._least_place  # there is none where no member has one
-        return {
-            name: place
-            for name, place in self.best_places().items()
-            if place == least or not np.isnan(self.choices[place].score)
-        }
+    @classmethod
+    def of(cls, candidates, criterion, y, weights):
+        """The task of some candidates of several members.
 
-    def _indices(self, place):
-        """The rows that a run has held out, fold by fold."""
-        return getattr(self.runs[place].estimator, self.criterion.estimate.indices)
+        Parameters
+        ----------
+        criterion : PathCriterion or ScorerCriterion
+        weights : array-like of shape (n_samples,) or None
+            Weights of the rows in fit.
 
-    @cached_property
-    def _orders(self):
-        """The rows that all runs have held out, as places in each of them.
-
-        Row by row, in every run the same: a row that was held out several times is
-        there in the order of the splits, which all runs share.
+        Raises
+        ------
+        ValueError
+            If the candidates cannot be blended.
         """
-        orders = []
-        for place in range(len(self.runs)):
-            rows, samples = np.hstack(self._indices(place)), self.criterion.samples
-            is_there = slice(None) if samples is None else np.isin(rows, samples)
-            kept = np.arange(len(rows))[is_there]
-            orders.append(kept[np.argsort(rows[kept], kind="stable")])
-        return orders
+        of_classes = is_classifier(candidates[0].estimator)
+        for candidate in candidates if of_classes else ():
+            if not hasattr(candidate.estimator, "predict_proba"):
+                raise ValueError(
+                    "rule='blend' averages the probabilities of classifiers, and the "
+                    f"member {candidate.member!r} "
+                    f"({type(candidate.estimator).__name__}) has no predict_proba: "
+                    "leave it out, or take rule='min'."
+                )
+        losses = member_losses(candidates, y)  # bad data raise an error here
+        common = next(iter(losses.values()))
+        if not (are_alike(losses) and hasattr(common, "reported")):
+            common = None
+        y = np.asarray(y, dtype=None if of_classes else np.float64)
+        weights = np.ones(len(y)) if weights is None else np.asarray(weights)
+        if of_classes:
+            task = cls(y, weights, BlendedClassifier, None, LogLosses)
+        else:
+            task = cls(y, weights, BlendedRegressor, common or SquaredError())
+        if not isinstance(criterion, PathCriterion):
+            return replace(task, mixture=None)
+        if criterion.name not in HELD_OUT:
+            raise ValueError(
+                f"{NEEDED} criterion={criterion.name!r} does not provide: use "
+                "criterion='cv' or 'loo'."
+            )
+        if of_classes:
+            return task
+        if common is None:
+            raise ValueError(
+                "rule='blend' needs members with the same loss, but their losses are "
+                f"{listed_losses(losses)}: use members with the same loss, or a "
+                "scorer, such as criterion='r2'."
+            )
+        mixture = SquaredErrors if common.is_quadratic else MeanLosses
+        return replace(task, mixture=mixture)
 
-    @cached_property
-    def _samples(self):
-        """The samples of these rows."""
-        place = self._least_place
-        return np.hstack(self._indices(place))[self._orders[place]]
+    def compared(self, *args):
+        """The blend of runs, from the arguments of :class:`Comparison`."""
+        blending = ScoredBlending if self.mixture is None else Blending
+        return blending(self, *args)
 
-    @cached_property
-    def _target(self):
-        return self.y[self._samples].reshape(len(self._samples), -1)
 
-    @cached_property
-    def _row_weights(self):
+class Blending(Comparison):
+    """Candidates that have been run, and the weights of the best of every member.
+
+    Attributes
+    ----------
+    used : dict of str to int
+        The index of the best combination of every member that has a score.
+    samples : ndarray of int, shape (n_rows,)
+        The rows that all runs have held out, as often as they have been held out.
+    target : ndarray of shape (n_rows, n_targets)
+    row_weights : ndarray of shape (n_rows,)
+    """
+
+    def __init__(self, task, candidates, runs, criterion, rule, between=None):
+        super().__init__(candidates, runs, criterion, rule, between)
+        self.task, self.least_index, self.kept = task, self.index, self.best_indices
+        self.used = {
+            name: index
+            for name, index in self.best_indices.items()
+            if index == self.least_index or not np.isnan(self.choices[index].score)
+        }
+        # Rows that all runs have held out, as indices in each of them: in every run in
+        # the same order, and a row that was held out several times in the order of the
+        # splits, which all runs share.
+        self._orders = []
+        for index in range(len(runs)):
+            rows = np.hstack(self._indices(index))
+            kept = np.arange(len(rows))
+            if criterion.samples is not None:
+                kept = kept[np.isin(rows, criterion.samples)]
+            self._orders.append(kept[np.argsort(rows[kept], kind="stable")])
+        rows = np.hstack(self._indices(self.least_index))
+        self.samples = rows[self._orders[self.least_index]]
+        self.target = task.y[self.samples].reshape(len(self.samples), -1)
+        self.row_weights = self._weights_of_rows()
+        used_weights, self.score = self._weights_and_score()
+        self.weights = dict.fromkeys(self.best_indices, 0.0)
+        self.weights |= zip(self.used, map(float, used_weights))
+        self.index = self.best_indices[max(self.weights, key=self.weights.get)]
+
+    def _indices(self, index):
+        """The rows that a run has held out, fold by fold."""
+        return getattr(self.runs[index].estimator, self.criterion.estimate.indices)
+
+    def _weights_of_rows(self):
         """Weights of the held-out rows: those that members have, if these are equal.
 
         Members may also weigh classes.
         """
-        estimators = [self.runs[place].estimator for place in self._used.values()]
-        losses = [self.criterion.losses(each) for each in estimators]
-        if all(each is not None for each in losses):
-            found = [
-                each.weights[np.argsort(each.rows, kind="stable")] for each in losses
+        losses = [self.held_out_losses[index] for index in self.used.values()]
+        if all(losses_k is not None for losses_k in losses):
+            weights = [
+                losses_k.weights[np.argsort(losses_k.rows, kind="stable")]
+                for losses_k in losses
             ]
-            if all(np.allclose(each, found[0]) for each in found):
-                return found[0]
-        return self.sample_weight[self._samples].astype(np.float64)
+            if all(np.allclose(weights_k, weights[0]) for weights_k in weights):
+                return weights[0]
+        return self.task.sample_weight[self.samples].astype(np.float64)
 
-    @cached_property
-    def _mixture(self):
+    def _weights_and_score(self):
+        """Weights of the members used; the held-out loss of the blend and its error."""
         # The scale of a fitted loss may depend on weights of rows.
-        fitted = self.runs[self._least_place].estimator
-        return self.mixture(getattr(fitted, "_loss", self.loss))
+        fitted = self.runs[self.least_index].estimator
+        self._mixture = self.task.mixture(getattr(fitted, "_loss", self.task.loss))
+        parts = [self._part(k, self.choices[k].iteration) for k in self.used.values()]
+        parts = np.stack(parts, axis=2)  # (n_rows, n_targets, n_members)
+        weights = self._mixture.weights(parts, self.target, self.row_weights)
+        losses = self._mixture.losses(parts @ weights, self.target)
+        averages = self._averages(1, lambda iterates: losses[None])
+        return weights, tuple(float(values[0]) for values in averages)
 
-    def _held_out_by(self, place, t, some=slice(None)):
+    def _held_out_by(self, index, t, rows=slice(None)):
         """An estimator that predicts these rows, or some, by iterate t of a run."""
-        estimator = self.runs[place].estimator
+        estimator = self.runs[index].estimator
         path = getattr(estimator, self.criterion.estimate.predictions)
-        found = path[t][self._orders[place][some]]
-        return estimator._held_out_estimator(found, t)
+        predictions = path[t][self._orders[index][rows]]
+        return estimator._held_out_estimator(predictions, t)
 
-    def _part(self, place, t):
+    def _part(self, index, t):
         """The part of one run that the mixture combines."""
-        return self._mixture.part(self._held_out_by(place, t), self._target)
+        return self._mixture.part(self._held_out_by(index, t), self.target)
 
-    @cached_property
-    def _chosen_parts(self):
-        """Those of the choices of all members, (n_rows, n_targets, n_members)."""
-        choices = [(p, self.choices[p].iteration) for p in self._used.values()]
-        return np.stack([self._part(*each) for each in choices], axis=2)
-
-    @cached_property
-    def _found(self):
-        """The weights of members that have a score."""
-        return self._mixture.weights(
-            self._chosen_parts, self._target, self._row_weights
+    def _averages(self, n_iterates, losses_at):
+        """Mean losses of the rows that all runs have held out, and standard errors."""
+        indices = self._indices(self.least_index)  # folds are those of any run
+        folds = np.repeat(np.arange(len(indices)), [np.size(fold) for fold in indices])
+        folds = folds[self._orders[self.least_index]]
+        losses = HeldOutLosses(
+            self.samples, folds, self.row_weights, n_iterates, losses_at
         )
+        return losses.averages(self.criterion.groups)
 
-    @cached_property
-    def weights(self):
-        """The weight of every member.
-
-        Returns
-        -------
-        dict of str to float
-        """
-        found = dict(zip(self._used, map(float, self._found)))
-        return {name: found.get(name, 0.0) for name in self.best_places()}
-
-    @cached_property
-    def _place(self):
-        """The place of the candidate of largest weight."""
-        return self.best_places()[max(self.weights, key=self.weights.get)]
-
-    @cached_property
-    def score(self):
-        """Mean held-out loss of the blend, and its standard error over folds."""
-        losses = self._mixture.losses(self._chosen_parts @ self._found, self._target)
-        found = self._losses(1, lambda iterates: losses[None])
-        return tuple(float(each[0]) for each in found.averages(self.criterion.groups))
-
-    def _losses(self, n_iterates, losses_of):
-        """Losses of the rows that all runs have held out."""
-        indices = self._indices(self._least_place)  # folds are those of any run
-        folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
-        folds = folds[self._orders[self._least_place]]
-        return HeldOutLosses(
-            self._samples, folds, self._row_weights, n_iterates, losses_of
-        )
-
-    def _is_converted(self, place):
+    def _is_converted(self, index):
         """Whether a candidate of classes stops by another loss than the log loss.
 
         It is shown in the log loss nevertheless, by which members are blended.
         """
-        is_own = loss_name(self.runs[place].estimator) == LOG_LOSS
-        return self.mixture is LogLosses and not is_own
+        is_log_loss = loss_name(self.runs[index].estimator) == LOG_LOSS
+        return self.task.mixture is LogLosses and not is_log_loss
 
-    def _log_losses(self, place, iterates):
+    def _log_losses(self, index, iterates):
         """The held-out log loss of some iterates of a run, and its standard error.
 
         Shapes: returned (n_iterates,).
         """
 
-        def losses_of(some):
-            parts = (self._part(place, t) for t in iterates[some])
-            return np.stack(
-                [self._mixture.losses(part, self._target) for part in parts]
-            )
+        def losses_at(block):
+            parts = (self._part(index, t) for t in iterates[block])
+            return np.stack([self._mixture.losses(part, self.target) for part in parts])
 
-        found = self._losses(len(iterates), losses_of)
-        return found.averages(self.criterion.groups)
+        return self._averages(len(iterates), losses_at)
 
-    def shown_path(self, place):
+    def shown_path(self, index):
         """The path of a candidate, the log loss of classes; its standard errors."""
-        if not self._is_converted(place):
-            return super().shown_path(place)
-        return self._log_losses(place, range(len(self.runs[place].path)))
+        if not self._is_converted(index):
+            return super().shown_path(index)
+        return self._log_losses(index, range(len(self.runs[index].path)))
 
-    def shown_score(self, place):
+    def shown_score(self, index):
         """The loss that results show of a choice, for classes the log loss."""
-        if not self._is_converted(place):
-            return super().shown_score(place)
-        found = self._log_losses(place, [self.choices[place].iteration])
-        return LOG_LOSS, *(float(each[0]) for each in found)
+        if not self._is_converted(index):
+            return super().shown_score(index)
+        averages = self._log_losses(index, [self.choices[index].iteration])
+        return LOG_LOSS, *(float(values[0]) for values in averages)
 
-    def compared_by(self, place):
+    def compared_by(self, index, shown):
         """The metric that members are blended by, and its value for a choice."""
-        metric, score, error = self.shown_score(place)
+        metric, score, error = shown
         return metric, BETTER[self.criterion.sign], score, error
 
-    def _is_compared_by_folds(self, place):
-        is_own = not self._is_converted(place)
-        return is_own and super()._is_compared_by_folds(place)
+    def fold_scores(self):
+        """Scores of every candidate fold by fold, where all stop by the log loss."""
+        if any(map(self._is_converted, range(len(self.runs)))):
+            return None
+        return super().fold_scores()
 
     def held_out_prediction(self, n_samples):
         """What the blend predicts for the rows that all members have held out."""
         held_out = self._blend_of_held_out(self.weights)
-        return averaged_by_row(held_out, self._samples, n_samples)
+        return averaged_by_row(held_out, self.samples, n_samples)
 
     def alike(self, losses):
         """The members whose paths are shown in the loss of the one that is kept."""
-        return list(losses) if self.mixture is LogLosses else super().alike(losses)
-
-    def members(self):
-        """Every member, at its chosen iterate."""
-        return {
-            name: self._kept_of(place) for name, place in self.best_places().items()
-        }
+        if self.task.mixture is LogLosses:
+            return list(losses)
+        return super().alike(losses)
 
     def blend(self, members):
-        """The blend of members, several of which have a positive weight.
-
-        Parameters
-        ----------
-        members : dict of str to estimator
-            Fitted, at their chosen iterates.
-        """
-        return self.kind.of_fitted(members, self.weights, self._held_out())
+        """The blend of fitted members, several of which have a positive weight."""
+        return self.task.kind.of_fitted(members, self.weights, self._held_out())
 
     def _held_out(self):
         """The held-out rows, for prediction intervals or sets.
 
         There are none for rows with several labels each.
         """
-        if self.loss is None and self._target.shape[1] > 1:
+        loss = self.task.loss
+        if loss is None and self.target.shape[1] > 1:
             return None
-        units = units_of(self._samples, self.criterion.groups)
+        units = units_of(self.samples, self.criterion.groups)
         blend = self._blend_of_held_out(self.weights)
-        if self.loss is None:
-            labels = np.searchsorted(blend.classes_, self._target[:, 0])
+        if loss is None:
+            labels = np.searchsorted(blend.classes_, self.target[:, 0])
             rows = HeldOutScores.of(blend.predict_proba(None), labels, units)
         else:
             predictions = blend.predict(None)
-            residuals = self.y[self._samples].reshape(predictions.shape) - predictions
-            residuals = residuals / self.loss.spread(predictions)
+            residuals = self.task.y[self.samples].reshape(predictions.shape)
+            residuals = (residuals - predictions) / loss.spread(predictions)
             rows = HeldOutResiduals(residuals, predictions, units)
         rows = rows.at_most(MOST_RESIDUALS)
-        return HeldOut(self.criterion.estimate.name, rows, self.loss)
+        return BlendRows(self.criterion.estimate.name, rows, loss)
 
-    def _blend_of_held_out(self, weights, some=slice(None)):
+    def _blend_of_held_out(self, weights, rows=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""
         members = {
-            name: self._held_out_by(place, self.choices[place].iteration, some)
-            for name, place in self._used.items()
+            name: self._held_out_by(index, self.choices[index].iteration, rows)
+            for name, index in self.used.items()
         }
-        return self.kind.of_fitted(members, weights)
+        return self.task.kind.of_fitted(members, weights)
 
     def corrected_score(self, rng):
         """The loss of blending in this way, on rows not used for it, by the bootstrap.
@@ -377,43 +331,44 @@ class Blending(Comparison):
             If the losses of single rows are not known, or too many, or if there is no
             time.
         """
-        recorded = self._recorded(self._used)
 
         def blended(parts, times):
             """Losses of rows, blended by how often each of them was drawn."""
             drawn = times > 0
-            rows = (self._row_weights * times)[drawn]
-            weights = self._mixture.weights(parts[drawn], self._target[drawn], rows)
-            return self._mixture.losses(parts @ weights, self._target)
+            rows = (self.row_weights * times)[drawn]
+            weights = self._mixture.weights(parts[drawn], self.target[drawn], rows)
+            return self._mixture.losses(parts @ weights, self.target)
 
-        rows, criterion = (self._samples, self._row_weights), self.criterion
-        of_criterion = criterion.groups, criterion.deadline
         return corrected_blend(
-            recorded, rows, self._part, blended, self.rule, rng, *of_criterion
+            self._recorded(self.used),
+            self.samples,
+            self.row_weights,
+            part=self._part,
+            blended=blended,
+            rule=self.rule,
+            rng=rng,
+            groups=self.criterion.groups,
+            deadline=self.criterion.deadline,
         )
 
 
 class ScoredBlending(Blending):
     """Blending by a scorer: weights are those of a greedy selection."""
 
-    @cached_property
-    def _found(self):
-        score = self.criterion.scorer_on(self._samples)
+    def _weights_and_score(self):
+        score = self.criterion.scorer_on(self.samples)
 
-        def losses_of(combinations):
-            blends = (dict(zip(self._used, weights)) for weights in combinations)
+        def losses_of_weights(combinations):
+            blends = (dict(zip(self.used, weights)) for weights in combinations)
             return [
                 self.criterion.sign * score(self._blend_of_held_out(weights))
                 for weights in blends
             ]
 
-        return greedy_weights(losses_of, len(self._used), self.criterion.deadline)
-
-    @cached_property
-    def score(self):
-        """The score of the blend on held-out rows, and its standard error."""
-        blend_of = partial(self._blend_of_held_out, self.weights)
-        score = self.criterion.scorer_on(self._samples)
-        return float(score(blend_of())), self.criterion.jackknife(
-            blend_of, self._samples
-        )
+        deadline = self.criterion.deadline
+        weights = greedy_weights(losses_of_weights, len(self.used), deadline)
+        by_name = dict.fromkeys(self.best_indices, 0.0)
+        by_name |= zip(self.used, map(float, weights))
+        blend_of = partial(self._blend_of_held_out, by_name)
+        error = self.criterion.jackknife(blend_of, self.samples)
+        return weights, (float(score(blend_of())), error)

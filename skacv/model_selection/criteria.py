@@ -4,14 +4,15 @@ Every estimate of ``ESTIMATES`` is a criterion, and so is any scikit-learn score
 the held-out predictions of one of them.
 
 A rule is ``rule(paths, standard_error)``, with paths (..., n_iterates), and returns the
-place to keep in each path; smaller is better, NaN (undefined) is worst, and
-``standard_error(places)`` has the standard errors at such places. Add a rule here and
+index to keep in each path; smaller is better, NaN (undefined) is worst, and
+``standard_error(indices)`` has the standard errors at such indices. Add a rule here and
 list it in ``RULES``. ``rule="blend"`` is none of these: it combines members
-(``blending.py``), whose iterates the least picks.
+(``blending.py``), each at its least iterate.
 """
 
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -20,26 +21,26 @@ from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host
 from .._estimator.estimates.readers import ESTIMATES, Estimate
+from .._estimator.parameters import is_auto, is_off
 from ..risk.averages import units_of
-from .time_limit import Deadline, is_over
 
 
-def place_of_least(values):
-    """Where the least value of every path is, the earliest of equals; NaN is worst."""
+def index_of_least(values):
+    """Index of the least value of every path, the earliest of equals; NaN is worst."""
     return np.argmax(values == np.fmin.reduce(values, axis=-1, keepdims=True), axis=-1)
 
 
 def least(paths, standard_error):
-    """The place of the least estimate, the earliest of equals."""
-    return place_of_least(paths)
+    """The index of the least estimate, the earliest of equals."""
+    return index_of_least(paths)
 
 
 def within_one_standard_error(paths, standard_error):
-    """The earliest place within one standard error of the least estimate."""
-    best = place_of_least(paths)
+    """The earliest index within one standard error of the least estimate."""
+    best = index_of_least(paths)
     largest = np.fmin.reduce(paths, axis=-1) + standard_error(best)
     first = np.argmax(paths <= largest[..., None], axis=-1)
-    # If the error is undefined, no place is within it.
+    # If the error is undefined, no index is within it.
     return np.where(np.isnan(largest), best, first)
 
 
@@ -56,36 +57,24 @@ def automatic(candidates, y):
     The first with predictions that the candidates are set to compute. If there is none,
     leave-one-out if it takes no longer than folds, otherwise folds. Candidates without
     folds use the estimates that they have.
-
-    Returns
-    -------
-    Estimate
     """
+    estimators = [candidate.estimator for candidate in candidates]
     estimates = [ESTIMATES[name] for name in WITH_PREDICTIONS]
     for estimate in estimates:
-        if all(_is_asked_for(estimate, candidate) for candidate in candidates):
+        settings = [estimate.setting(estimator) for estimator in estimators]
+        if not any(is_off(setting) or is_auto(setting) for setting in settings):
             return estimate
     if all(_leaves_one_out(candidate, y) for candidate in candidates):
         return ESTIMATES["loo"]
     for estimate in estimates:
-        if all(_may_compute(estimate, candidate) for candidate in candidates):
+        # Those that can compute it, and have not switched it off.
+        if all(
+            (estimate.setting(estimator) is None or estimate.is_on(estimator))
+            and estimate.is_offered_by(estimator)
+            for estimator in estimators
+        ):
             return estimate
     return ESTIMATES["cv"]
-
-
-def _is_asked_for(estimate, candidate):
-    """Whether a candidate's parameter asks for an estimate explicitly."""
-    setting = estimate.setting(candidate.estimator)
-    is_left_to_us = isinstance(setting, str) and setting == "auto"
-    return not (is_left_to_us or setting is None or setting is False)
-
-
-def _may_compute(estimate, candidate):
-    """Whether a candidate can compute an estimate, and has not switched it off."""
-    estimator = candidate.estimator
-    is_left_to_us = estimate.setting(estimator) is None
-    is_possible = is_left_to_us or estimate.is_on(estimator)
-    return is_possible and estimate.is_offered_by(estimator)
 
 
 def _leaves_one_out(candidate, y):
@@ -96,7 +85,7 @@ def _leaves_one_out(candidate, y):
     try:
         return estimator._leaves_one_out_cheaply(X, y)
     except (TypeError, ValueError):
-        estimator._check_data(X, y)  # what is wrong with them is said there
+        estimator._check_data(X, y)  # bad data have an error of their own
         raise
 
 
@@ -118,7 +107,7 @@ def computed(estimator, estimate, attribute):
 
 
 class Criterion:
-    """Base class of criteria: the rows that they use.
+    """Base class of criteria.
 
     Attributes
     ----------
@@ -126,20 +115,16 @@ class Criterion:
         The rows that all candidates have held out; None means the rows of each.
     groups : ndarray of int, shape (n_samples,), or None
         The groups of rows that depend on each other; None means that none do.
+    deadline : Deadline or None
+        The end of a fit with ``time_limit``.
     sign : float
         1 if smaller is better, else -1.
-    deadline : Deadline or None
-        When a fit with ``time_limit`` must be over.
     """
 
-    samples = None
-    groups = None
-    deadline = None
-
     def error_among(self, estimator):
-        """The standard errors, as a function of places among the iterates kept."""
-        rows = estimator.recorded_iterations()
-        return lambda places: self.standard_error(estimator, rows[places])
+        """The standard errors, as a function of indices among the iterates kept."""
+        iterations = estimator.recorded_iterations()
+        return lambda indices: self.standard_error(estimator, iterations[indices])
 
     def on_common_rows(self, estimators):
         """The criterion on the rows that all fitted estimators have held out.
@@ -150,10 +135,10 @@ class Criterion:
             If there are none.
         """
         name = self.estimate.indices
-        if not all(hasattr(each, name) for each in estimators):
+        if not all(hasattr(estimator, name) for estimator in estimators):
             return self
-        rows = [np.unique(np.hstack(getattr(each, name))) for each in estimators]
-        if all(np.array_equal(each, rows[0]) for each in rows):
+        rows = [np.unique(np.hstack(getattr(fitted, name))) for fitted in estimators]
+        if all(np.array_equal(rows_k, rows[0]) for rows_k in rows):
             return self
         common = reduce(np.intersect1d, rows)
         if not len(common):
@@ -166,19 +151,13 @@ class Criterion:
 
 @dataclass(frozen=True, eq=False)
 class PathCriterion(Criterion):
-    """A path that the estimator has computed.
-
-    Attributes
-    ----------
-    samples, groups : ndarray of int or None
-    deadline : Deadline or None
-    """
+    """A path that the estimator has computed."""
 
     estimate: Estimate
     y: object = None
     samples: np.ndarray | None = None
     groups: np.ndarray | None = None
-    deadline: Deadline | None = None
+    deadline: Any = None
     sign = 1.0
 
     @property
@@ -197,7 +176,7 @@ class PathCriterion(Criterion):
         Raises
         ------
         ValueError
-            If this fit has no such estimate, or if some rows only are to be used and
+            If this fit has no such estimate, or if only some rows are to be used and
             losses of single rows are not available.
         """
         path = computed(estimator, self.estimate, self.estimate.path)
@@ -212,8 +191,9 @@ class PathCriterion(Criterion):
     def losses(self, estimator):
         """Losses of the held-out rows; None if they are not available."""
         losses = estimator._held_out_losses(self.name, self.y)
-        is_whole = losses is None or self.samples is None
-        return losses if is_whole else losses.within(self.samples)
+        if losses is None or self.samples is None:
+            return losses
+        return losses.within(self.samples)
 
     def _averages(self, estimator):
         """The mean losses of the common rows, and their standard errors."""
@@ -236,9 +216,9 @@ def scorer_of(scoring):
     try:
         return (check_scoring if callable(scoring) else get_scorer)(scoring=scoring)
     except ValueError as error:
-        known = ", ".join(map(repr, ["auto", *ESTIMATES]))
+        names = ", ".join(map(repr, ["auto", *ESTIMATES]))
         raise ValueError(
-            f"criterion must be one of {known}, the name of a scorer "
+            f"criterion must be one of {names}, the name of a scorer "
             "(sklearn.metrics.get_scorer_names() lists them) or a callable "
             "scorer(estimator, X, y), such as make_scorer makes of a metric, got "
             f"{scoring!r}."
@@ -246,13 +226,13 @@ def scorer_of(scoring):
 
 
 def _for_several_classes(name, estimator, y):
-    """Advice where a scorer of two classes is asked to score several."""
+    """Advice if a scorer of two classes is to score several."""
     if not is_classifier(estimator) or len(np.unique(np.asarray(y))) < 3:
         return ""
-    others = [f"{name}_{average}" for average in ("ovr", "macro", "weighted")]
-    others = [repr(other) for other in others if other in get_scorer_names()]
-    said = f", such as criterion={' or '.join(others)}" if others else ""
-    return f" With more than two classes take a scorer of several{said}."
+    scorers = [f"{name}_{average}" for average in ("ovr", "macro", "weighted")]
+    scorers = [repr(scorer) for scorer in scorers if scorer in get_scorer_names()]
+    such_as = f", such as criterion={' or '.join(scorers)}" if scorers else ""
+    return f" With more than two classes take a scorer of several{such_as}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,8 +247,6 @@ class ScorerCriterion(Criterion):
         ``scorer(estimator, X, y)``, greater is better.
     params : dict
         Metadata that the scorer requests.
-    samples, groups : ndarray of int or None
-    deadline : Deadline or None
     """
 
     name: str
@@ -279,7 +257,7 @@ class ScorerCriterion(Criterion):
     params: dict
     samples: np.ndarray | None = None
     groups: np.ndarray | None = None
-    deadline: Deadline | None = None
+    deadline: Any = None
     sign = -1.0
     # Every iterate is scored anew.
     stage = 2.0
@@ -300,14 +278,13 @@ class ScorerCriterion(Criterion):
         """
         scorer, X = scorer_of(scoring), on_host(X)
         name = scoring if isinstance(scoring, str) else repr(scoring)
-        for candidate in {each.member: each for each in candidates}.values():
+        for candidate in {c.member: c for c in candidates}.values():
             estimator = candidate.estimator
             try:
                 scorer(estimator._trial_estimator(y), X, y, **params)
             except (TypeError, ValueError, AttributeError, IndexError) as error:
-                estimator._check_data(
-                    candidate.X, y
-                )  # what is wrong with it comes first
+                # Bad data have an error of their own.
+                estimator._check_data(candidate.X, y)
                 raise ValueError(
                     f"criterion={name} does not score the predictions of "
                     f"{type(estimator).__name__}: {str(error).rstrip('.')}."
@@ -326,22 +303,23 @@ class ScorerCriterion(Criterion):
         predictions, rows = self._held_out(estimator)
         score = self.scorer_on(rows)
         scores = [
-            score(estimator._held_out_estimator(found, t))
-            for t, found in enumerate(predictions)
+            score(estimator._held_out_estimator(predictions_t, t))
+            for t, predictions_t in enumerate(predictions)
         ]
         return np.array(scores)
 
     def score_of(self, estimator, t):
         """Score of iterate ``t`` alone."""
         predictions, rows = self._held_out(estimator)
-        return self.scorer_on(rows)(estimator._held_out_estimator(predictions[t], t))
+        score = self.scorer_on(rows)
+        return score(estimator._held_out_estimator(predictions[t], t))
 
     def standard_error(self, estimator, t):
         """The standard error of the score of iterate ``t``."""
         predictions, rows = self._held_out(estimator)
-        found = predictions[t]
+        predictions_t = predictions[t]
         return self.jackknife(
-            lambda kept: estimator._held_out_estimator(found[kept], t), rows
+            lambda kept: estimator._held_out_estimator(predictions_t[kept], t), rows
         )
 
     def jackknife(self, predicting, rows):
@@ -352,8 +330,8 @@ class ScorerCriterion(Criterion):
         Parameters
         ----------
         predicting : callable
-            ``predicting(places)``, an estimator that predicts the rows at these places
-            as held out, for any X.
+            ``predicting(indices)``, an estimator that predicts the rows at these
+            indices as held out, for any X.
         rows : ndarray of int, shape (n_held_out,)
 
         Returns
@@ -366,10 +344,9 @@ class ScorerCriterion(Criterion):
         n = min(N_BLOCKS, len(order))
         if n < 2:
             return np.nan
-        blocks = np.array_split(order, n)
         scores = []
-        for block in blocks:
-            if is_over(self.deadline):
+        for block in np.array_split(order, n):
+            if self.deadline is not None and self.deadline.is_over():
                 return np.nan
             kept = np.flatnonzero(~np.isin(units, block))
             scores.append(self.scorer_on(rows[kept])(predicting(kept)))

@@ -1,74 +1,34 @@
 """The estimator that runs each model once and keeps the best iterate."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from itertools import chain, groupby
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import get_config
-from sklearn.base import MetaEstimatorMixin, is_classifier
-from sklearn.utils import check_random_state
+from sklearn.base import MetaEstimatorMixin
 
 from .._compat import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
     _fit_context,
-    _num_samples,
-    on_host,
     with_callbacks,
 )
-from .._estimator.collections import is_collection
-from .._estimator.data.checks import check_target, target_array, validated_weights
-from .._estimator.data.row_summary import RowSummary
-from .._estimator.devices import on_device_of
 from .._estimator.estimates.fitted_state import (
     MOST_OF_CHOICE,
     WithoutRecord,
     without_record,
 )
-from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import set_parameters
-from .._estimator.run.source import shape_of
 from .._typing import RandomState
-from ..optim.threads import threads_for
 from ..tables import TableEncoder
-from .advice import (
-    groups_of_copies,
-    names_keywords,
-    warn_of_copies,
-    warn_of_limits,
-)
-from .blending import blending_of, check_offsets, check_rows
+from .advice import names_keywords
 from .chosen import ChosenIterate
-from .class_weights import (
-    check_members_are_weighed_once,
-    check_weighs_classes,
-    weighed_by_class,
-)
-from .comparison import Comparison, on_common_rows
-from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
-from .encoded import EncodedTable
-from .fit_report import FitReport
-from .members import (
-    ComposedOfMembers,
-    are_alike,
-    check_collections,
-    check_losses,
-    losses_of,
-    share_folds,
-    usual_scorer,
-)
-from .optimism import Uncorrected
+from .criteria import RULES
+from .members import ComposedOfMembers
 from .portfolios import PORTFOLIOS
 from .results import ComparedResults
-from .splits import draw_once, read_once
-from .stages import Stages, prepare, run_side_by_side
-from .time_limit import Deadline, clock, in_time, prices_of, warn_of_time
+from .search import Search
 
 
 class TrajectoryEarlyStoppingCV(
@@ -434,292 +394,16 @@ class TrajectoryEarlyStoppingCV(
             criterion is undefined (NaN) for every iterate. The estimator is then left
             unchanged.
         """
-        begun = clock()
-        deadline = None if self.time_limit is None else Deadline(self.time_limit)
-        passed_y, params = y, {"sample_weight": sample_weight, **params}
-        if not is_collection(X):
-            y = target_array(y)
-            params = {name: on_host(value) for name, value in params.items()}
-        params = {name: value for name, value in params.items() if value is not None}
-        table = EncodedTable.of(X, y, self.encoder, self.estimator is None)
-        members, left_out = self._members_for(table, y)
-        params = self._checked(members, X, y, params)
-        if self.class_weight is not None:
-            check_weighs_classes(members, y)
-            weights = params.get("sample_weight")
-            weights = weighed_by_class(self.class_weight, y, weights)
-            params = {**params, "sample_weight": weights}
-        rule = self._rule_for(members, X)
-        if rule == "blend":
-            check_rows(X)
-        X, y, params = read_once(members, self.cv, X, y, params)
-        if table.encoder is None:  # a collection may have become a summary
-            table = replace(table, X=X)
-        fit_params = {
-            name: self._routed(self._receiver(name), "fit", params)
-            for name, _ in members
-        }
-        if rule == "blend":
-            check_offsets(members, fit_params)
-        candidates = self._candidates(members, table, y, fit_params)
-        if self.class_weight is not None:
-            check_members_are_weighed_once(candidates)
-        if is_collection(X):
-            check_collections(self, losses_of(candidates, y))
-        rng = check_random_state(self.random_state)
-        if self._is_portfolio():
-            share_folds(candidates, rng)
-        criterion = self._criterion(candidates, X, y, params)
-        comparison = Comparison
-        weights = fit_params[candidates[0].member].get("sample_weight")
-        if rule == "blend":
-            comparison = blending_of(candidates, criterion, y, weights)
-        report = FitReport(self, candidates, criterion, left_out)
-        groups = self._prepare(
-            members, candidates, criterion.estimate, X, y, fit_params
-        )
-        stages = Stages(criterion, self.patience, deadline)
-        runs = self._run(stages, candidates, X, y, fit_params, params, report)
-        candidates, runs, late = in_time(candidates, runs, deadline)
-        left_out = [*((name, {}, why) for name, why in left_out.items()), *late]
-        copies = None
-        if groups is None and not (y is None or is_collection(X)):
-            copies = groups_of_copies(on_host(table.X), y)
-        groups = copies if groups is None else groups
-        criterion = replace(criterion, groups=groups, deadline=deadline)
-        losses = losses_of(candidates, y)
-        between = self._between(candidates, losses, X, y, weights)
-        if self._is_portfolio():
-            runs, criterion, between = on_common_rows(runs, criterion, between)
-        rule = RULES.get(rule, least)  # a blend is of the best iterates
-        compared = comparison(candidates, runs, criterion, rule, between, left_out)
-        placed = partial(on_device_of, X, passed_y)
-        found = self._found(compared, losses, placed, table)
-        with threads_for(shape_of(table.X)):
-            try:
-                found["_corrected"] = compared.corrected_score(rng)
-            except Uncorrected as reason:
-                found["_corrected"] = str(reason)
-        has_rows = not (is_collection(X) or isinstance(X, RowSummary))
-        found["_held_out_prediction"] = (
-            compared.held_out_prediction(_num_samples(X)) if has_rows else None
-        )
-        vars(self).update(found, _dropped=())
-        self._advise(compared, copies)
-        warn_of_time(self.time_limit, candidates, runs, late)
-        report.end(compared, clock() - begun)
+        search = Search(self, X, y, {"sample_weight": sample_weight, **params})
+        search.read_data()
+        search.list_candidates()
+        search.choose_criterion()
+        search.share_splits()
+        search.run()
+        search.compare()
+        vars(self).update(search.fitted_attributes(), _dropped=())
+        search.advise()
         return self
-
-    @staticmethod
-    def _checked(members, X, y, params):
-        """What is passed to fit, once targets and weights are what they must be.
-
-        Weights are an array then. Those of collections, and of a summary, are looked at
-        block by block.
-        """
-        if is_collection(X) or isinstance(X, RowSummary) or y is None:
-            return params
-        check_target(y, is_classifier(members[0][1]))
-        if "sample_weight" in params:
-            weights = validated_weights(params["sample_weight"], _num_samples(X))
-            params = {**params, "sample_weight": weights}
-        return params
-
-    def _advise(self, compared, copies):
-        """Warn if another call is likely to do better.
-
-        Parameters
-        ----------
-        copies : ndarray of int, shape (n_samples,), or None
-            The groups of rows that are copies of each other, if there are many.
-        """
-        warn_of_limits(compared, self.estimator is None)
-        folds = ESTIMATES["cv"].setting(compared.best[1].estimator)
-        name = compared.criterion.estimate.name
-        is_random = name == "loo" or (name == "cv" and folds is None)
-        if is_random and copies is not None:
-            warn_of_copies(copies)
-
-    def _prepare(self, members, candidates, estimate, X, y, fit_params):
-        """Switch the criterion's estimate on in all candidates; share their work.
-
-        Returns
-        -------
-        ndarray of int, shape (n_samples,), or None
-            The group of every sample, if groups are passed to splitters.
-        """
-        origins = self._cv_of(candidates)
-        for each in candidates:
-            weights = fit_params[each.member].get("sample_weight")
-            prepare(each.estimator, estimate, each.params, each.X, y, weights)
-        draws = fit_params[members[0][0]]
-        groups = draw_once(candidates, origins, X, y, draws)
-        for name, member in members:
-            by_table = {}
-            for each in candidates:
-                if each.member == name:
-                    by_table.setdefault(id(each.X), []).append(each)
-            weights = fit_params[name].get("sample_weight")
-            for first, *others in by_table.values():
-                estimators = [each.estimator for each in (first, *others)]
-                member._share_work(estimators, first.X, y, weights)
-        return groups
-
-    def _cv_of(self, candidates):
-        """The ``cv`` that every candidate has a copy of."""
-        if self._is_portfolio() or self.cv is not None:  # one for all
-            return [ESTIMATES["cv"].setting(each.estimator) for each in candidates]
-        ((_, member),) = self._members()
-        own = ESTIMATES["cv"].setting(member)
-        return [each.params.get("cv", own) for each in candidates]
-
-    @staticmethod
-    def _found(compared, losses, placed, table):
-        """Fitted attributes: the models kept, and the results of all runs.
-
-        Parameters
-        ----------
-        losses : dict
-            The loss of every member.
-        placed : callable
-            Moves the arrays of a fitted member to where X is.
-        table : EncodedTable
-        """
-        best, run, choice = compared.best
-        results, (score, error) = compared.results(), compared.score
-        of_codes = {name: placed(each) for name, each in compared.members().items()}
-        view = {
-            name: compared.candidates[place].view
-            for name, place in compared.best_places().items()
-        }
-        members = {
-            name: table.with_encoder(view[name], member)
-            for name, member in of_codes.items()
-        }
-        used = [name for name, weight in compared.weights.items() if weight > 0]
-        kept = members[used[0]]
-        if len(used) > 1:
-            viewed = {
-                name: table.with_view(view[name], member)
-                for name, member in of_codes.items()
-            }
-            kept = table.with_encoder(None, compared.blend(viewed))
-        path, path_error = compared.best_path
-        return {
-            "estimator_": kept,
-            "encoder_": table.encoder,
-            "members_": members,
-            "weights_": compared.weights,
-            "best_iter_": choice.iteration,
-            "best_score_": score,
-            "best_score_se_": error,
-            "best_member_": best.member,
-            "best_params_": run.parameters_at(best.params, choice.iteration),
-            "criterion_": compared.criterion.name,
-            "task_": "classification" if is_classifier(kept) else "regression",
-            "path_": path,
-            "member_paths_": compared.paths(),
-            "results_": results,
-            "_best_places": compared.best_places(),
-            "_fold_scores": compared.fold_scores(),
-            "_alike": compared.alike(losses),
-            "_path_error": path_error,
-        }
-
-    def _criterion(self, candidates, X, y, params):
-        """The criterion for the iterates of all candidates."""
-        criterion = self.criterion
-        has_folds = self._needs_folds(params) or self._is_portfolio()
-        if isinstance(X, RowSummary) and criterion not in ("auto", *ESTIMATES):
-            raise ValueError(
-                "With a summary of rows the criterion must be 'auto' or one of "
-                f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
-            )
-        if criterion in tuple(ESTIMATES):
-            check_losses(candidates, y)
-            return PathCriterion(ESTIMATES[criterion], y)
-        held_out = ESTIMATES["cv"]
-        if not has_folds:
-            held_out = automatic(candidates, y)
-        if criterion == "auto":
-            return PathCriterion(held_out, y)
-        routed = {}
-        if get_config()["enable_metadata_routing"]:
-            routed = self._routed("criterion", "score", params)
-        return ScorerCriterion.of(criterion, held_out, candidates, X, y, routed)
-
-    def _needs_folds(self, params):
-        """Whether ``cv`` or ``groups`` ask for folds.
-
-        Raises
-        ------
-        ValueError
-            If the criterion would ignore them.
-        """
-        named = {"groups": params.get("groups"), "cv": self.cv}
-        given = [name for name, value in named.items() if value is not None]
-        if given and self.criterion in set(ESTIMATES) - {"cv"}:
-            raise ValueError(
-                f"criterion={self.criterion!r} would ignore {' and '.join(given)}: "
-                "take criterion='cv'."
-            )
-        return bool(given)
-
-    def _between(self, candidates, losses, X, y, weights):
-        """The scorer that compares members whose losses differ, else None.
-
-        Its scores have the weights of the rows, as losses do.
-        """
-        if self.criterion != "auto" or len(losses) < 2 or are_alike(losses):
-            return None
-        scorer = usual_scorer(candidates[0].estimator)
-        params = {} if weights is None else {"sample_weight": weights}
-        estimate = ESTIMATES["cv"]
-        return ScorerCriterion.of(scorer, estimate, candidates, X, y, params)
-
-    def _rule_for(self, members, X):
-        """The rule; "auto" is a blend of the default members where possible."""
-        has_rows = not (isinstance(X, RowSummary) or is_collection(X))
-        rule = self.rule
-        if rule == "auto":
-            can = self.estimator is None and self.criterion in ("auto", "cv")
-            rule = "blend" if can and has_rows else "min"
-        # One member alone is kept as it is.
-        return "min" if rule == "blend" and len(members) == 1 else rule
-
-    def _run(self, stages, candidates, X, y, fit_params, params, report):
-        """Fit the candidates, each with its part of the callbacks' tree.
-
-        Returns
-        -------
-        list of EvaluatedFit or None
-            None for those that ``time_limit`` has left out.
-        """
-        by_group = groupby(candidates, key=lambda each: each.group)
-        groups = [list(group) for _, group in by_group]
-        prices, order = [None] * len(groups), range(len(groups))
-        if stages.deadline is not None:
-            prices = prices_of(groups, y)
-            order = np.argsort([price.total for price in prices], kind="stable")
-        calls = []
-        for place in order:
-            first, estimators = (
-                groups[place][0],
-                [each.estimator for each in groups[place]],
-            )
-            passed = first.X, y, fit_params[first.member]
-            calls.append((estimators, *passed, prices[place]))
-        # Every run of a collection has all of its workers; one alone needs no process.
-        n_jobs = 1 if is_collection(X) or len(groups) == 1 else self.n_jobs
-        data = {"X": X, "y": y, "metadata": params or None}
-        ended = run_side_by_side(
-            self, stages.run_group, calls, data, n_jobs, stages.deadline
-        )
-        runs = [None] * len(groups)
-        for place, of_group in zip(order, ended, strict=True):
-            runs[place] = of_group
-            report.take(groups[place], of_group)
-        return list(chain.from_iterable(runs))
 
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the chosen iterate, from the ``score`` method of its estimator.

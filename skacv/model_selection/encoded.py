@@ -13,7 +13,7 @@ from .._compat import is_foreign
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import has_sparse_columns
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.parameters import are_same
+from .._estimator.parameters import are_same, is_auto
 from .._estimator.run.source import shape_of
 from ..tables import TableEncoder
 from ..tables.cells import may_be_dense
@@ -40,13 +40,6 @@ def has_numbers_alone(X):
 def dense(X):
     """A sparse matrix as an array; other arrays as they are."""
     return X.toarray() if sparse.issparse(X) else X
-
-
-def are_alike(view, transformer):
-    """Whether a view is what another transformer would make."""
-    made_by, _ = view
-    is_of_class = type(made_by) is type(transformer)
-    return is_of_class and are_same(made_by.get_params(), transformer.get_params())
 
 
 @dataclass(eq=False)
@@ -76,26 +69,22 @@ class EncodedTable:
 
     @classmethod
     def of(cls, X, y, encoder, is_default):
-        """The table of X.
+        """The table of X; None if all members are fitted to X itself.
 
-        Parameters
-        ----------
-        encoder : {"auto"}, TableEncoder or None
-            As the user has it.
-        is_default : bool
-            Whether the members are the default ones, for which "auto" encodes.
+        ``is_default`` says whether members are the default ones, for which an
+        ``encoder`` that is "auto" encodes.
 
         Raises
         ------
         TypeError
             If an encoder is given, and X is no table in memory.
         """
-        if encoder == "auto":
-            is_wanted = is_default and is_table(X) and not has_numbers_alone(X)
-            encoder = TableEncoder() if is_wanted else None
+        if is_auto(encoder):
+            encodes = is_default and is_table(X) and not has_numbers_alone(X)
+            encoder = TableEncoder() if encodes else None
         if encoder is None:
             makes_dense = is_default and sparse.issparse(X) and may_be_dense(X)
-            return cls(X, makes_dense=makes_dense)
+            return cls(X, makes_dense=True) if makes_dense else None
         if not is_table(X):
             raise TypeError(
                 "encoder makes numbers of a table in memory, such as a DataFrame, got "
@@ -106,21 +95,8 @@ class EncodedTable:
         n_outputs = max([1, *shape_of(y)[1:]])
         return cls(encoder.fit_transform(X), encoder, n_outputs)
 
-    def n_one_hot_columns(self):
-        """Number of columns that linear members see, of the encoder."""
-        return len(self.encoder.one_hot().fit(self.X).get_feature_names_out())
-
     def encoded(self, candidate):
-        """A candidate with the table that it is fitted to, made once for equal views.
-
-        Parameters
-        ----------
-        candidate : Candidate
-
-        Returns
-        -------
-        Candidate
-        """
+        """A candidate with its table, which is made once for equal views."""
         estimator, transformer = candidate.estimator, None
         if self.encoder is not None:
             estimator, transformer = view_for(estimator, self.encoder, self.n_outputs)
@@ -128,12 +104,13 @@ class EncodedTable:
             transformer = FunctionTransformer(dense, accept_sparse=True)
         if transformer is None:
             return candidate._replace(estimator=estimator, X=self.X)
-        made = (view for view in self.views if are_alike(view, transformer))
-        view = next(made, None)
-        if view is None:
-            view = transformer, transformer.fit_transform(self.X)
-            self.views.append(view)
-        transformer, X = view
+        for view, X in self.views:
+            if type(view) is type(transformer) and are_same(
+                view.get_params(), transformer.get_params()
+            ):
+                return candidate._replace(estimator=estimator, X=X, view=view)
+        X = transformer.fit_transform(self.X)
+        self.views.append((transformer, X))
         return candidate._replace(estimator=estimator, X=X, view=transformer)
 
     def with_view(self, view, fitted):

@@ -7,6 +7,7 @@ linear models of this package through ``TrajectoryModel``.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +17,9 @@ from sklearn.svm import SVC, LinearSVC
 from .._compat import class_weights
 from .._estimator.data.training_data import column_data
 from .._estimator.run.fit import TrajectoryModel
+from ..optim.arrays import design_of
+from ..optim.constant import WithConstant
+from ..optim.families import except_last
 from ..optim.losses import (
     Huber,
     Logistic,
@@ -25,14 +29,83 @@ from ..optim.losses import (
     SquaredHinge,
 )
 from ..optim.penalties import L1, ElasticNet, SquaredL2
+from ..optim.problem import Problem
 from ..risk.converged.hinge import Hinge, HingeModel
-from .minimised import Line, chosen, dense, line_of, output_by_output
+from ..risk.converged.model import ConvergedModel
+from .encoded import dense
 
-# LIBLINEAR stops when margins are right to its ``tol``; how much of that is
-# taken for a row on the margin.
-MARGIN_TOLERANCE = 10
-# LIBSVM puts dual coefficients at their bound exactly, but for the product.
-BOUND_TOLERANCE = 1e-9
+
+class Line(NamedTuple):
+    """The linear predictors X coef + intercept of a fitted estimator.
+
+    The intercept is None if it was not fitted, or is the coefficient of a column of X.
+    Shapes: X (n, p), coef (p, k), intercept (k,).
+    """
+
+    X: np.ndarray | sparse.csr_matrix
+    coef: np.ndarray
+    intercept: np.ndarray | None
+
+    def spared(self, penalty):
+        """A penalty of the coefficients that leaves the intercept alone."""
+        if self.intercept is None:
+            return penalty
+        return except_last(penalty, len(self.coef) + 1)
+
+    def converged(self, target, weights, loss, penalty, penalty_shares=None):
+        """The objective that was minimised.
+
+        ``penalty`` is on all coefficients, an intercept last, and is added to the
+        weighted mean of the losses. Shapes: target (n, k), weights (n,), penalty_shares
+        (n,), those of the ConvergedModel.
+        """
+        design, coef = design_of(self.X), self.coef
+        if self.intercept is not None:
+            # The solver leaves the sum of the intercepts of several classes free.
+            # Centring columns that not all classes use would change that sum.
+            free = penalty.is_free(np.vstack([coef, self.intercept]))
+            is_centred = not loss.is_coupled or bool(free.all())
+            design, coef = self._with_ones(is_centred)
+        weights = (weights / weights.sum())[:, None]
+        problem = Problem(design, target, weights, loss)
+        if penalty_shares is None:
+            penalty_shares = np.zeros(len(target))
+        return ConvergedModel(problem, penalty, coef, penalty_shares)
+
+    def _with_ones(self, is_centred):
+        """The design with a column of ones, dense columns centred; coefficients."""
+        X, intercept = self.X.astype(np.float64, copy=False), self.intercept
+        if is_centred and not sparse.issparse(X):
+            center = X.mean(axis=0)
+            X, intercept = X - center, intercept + center @ self.coef
+        return WithConstant(design_of(X)), np.vstack([self.coef, intercept])
+
+
+def output_by_output(model):
+    """The models of all outputs that were fitted on their own."""
+    if model.problem.loss.is_coupled:
+        return [model]
+    return [model.output(k) for k in range(model.coef.shape[1])]
+
+
+def parameter_of(estimator, name, default=None):
+    """The value of a parameter that cross-validation has chosen, else the user's."""
+    return getattr(estimator, f"{name}_", getattr(estimator, name, default))
+
+
+def line_of(estimator, X, n_outputs):
+    """The linear predictors of an estimator, as far as y agrees with them."""
+    intercept = np.ravel(estimator.intercept_).astype(float)
+    coef = np.asarray(dense(estimator.coef_), dtype=float)
+    coef = coef.reshape(-1, coef.shape[-1])
+    if len(coef) != n_outputs:
+        raise ValueError(
+            f"y has {n_outputs} outputs, but the model was fitted with {len(coef)}."
+        )
+    # Estimators without that parameter have an intercept.
+    has_intercept = getattr(estimator, "fit_intercept", True)
+    intercept = np.broadcast_to(intercept, n_outputs) if has_intercept else None
+    return Line(X, coef.T, intercept)
 
 
 # -------------------------------------------------------------------- regressors
@@ -43,11 +116,11 @@ def ridge(estimator, X, y, weights):
     _refuse_positive(estimator)
     target = y.reshape(len(y), -1)
     line = line_of(estimator, X, target.shape[1])
-    strengths = np.asarray(chosen(estimator, "alpha"), float) / weights.sum()
+    strengths = np.asarray(parameter_of(estimator, "alpha"), float) / weights.sum()
     strengths = np.broadcast_to(strengths, target.shape[1]).tolist()
     penalties = [line.spared(SquaredL2(strength)) for strength in strengths]
     model = line.converged(target, weights, SquaredError(), penalties[0])
-    return [replace(model.output(k), penalty=own) for k, own in enumerate(penalties)]
+    return [replace(model.output(k), penalty=p) for k, p in enumerate(penalties)]
 
 
 def elastic_net(estimator, X, y, weights):
@@ -55,7 +128,10 @@ def elastic_net(estimator, X, y, weights):
     _refuse_positive(estimator)
     target, shares = y.reshape(len(y), -1), weights / weights.sum()
     line = line_of(estimator, X, target.shape[1])
-    alpha, l1_ratio = chosen(estimator, "alpha"), chosen(estimator, "l1_ratio", 1.0)
+    alpha, l1_ratio = (
+        parameter_of(estimator, "alpha"),
+        parameter_of(estimator, "l1_ratio", 1.0),
+    )
     penalty = line.spared(ElasticNet(float(alpha), float(l1_ratio)))
     model = line.converged(target, weights, SquaredError(), penalty, shares)
     return output_by_output(model)
@@ -114,7 +190,10 @@ def logistic(estimator, X, y, weights):
     loss = Logistic() if n_scores == 1 else Multinomial()
     C = np.inf if estimator.penalty is None else _first_chosen(estimator, "C")
     strength = float(1 / (C * weights.sum()))
-    penalty = line.spared(ElasticNet(strength, _l1_ratio(estimator)))
+    # ``penalty`` has the ratio up to scikit-learn 1.7, ``l1_ratio`` from 1.8 on.
+    l1_ratio = _first_chosen(estimator, "l1_ratio") or 0.0
+    l1_ratio = {"l2": 0.0, "l1": 1.0, None: 0.0}.get(estimator.penalty, l1_ratio)
+    penalty = line.spared(ElasticNet(strength, float(l1_ratio)))
     return output_by_output(
         line.converged(target.astype(float), weights, loss, penalty)
     )
@@ -122,14 +201,7 @@ def logistic(estimator, X, y, weights):
 
 def _first_chosen(estimator, name):
     """The parameter; of cross-validation, that of the first class stands for all."""
-    return np.ravel(chosen(estimator, name))[0]
-
-
-def _l1_ratio(estimator):
-    """``penalty`` says it up to scikit-learn 1.7, ``l1_ratio`` from 1.8 on."""
-    named = {"l2": 0.0, "l1": 1.0, None: 0.0}
-    given = _first_chosen(estimator, "l1_ratio") or 0.0
-    return float(named.get(estimator.penalty, given))
+    return np.ravel(parameter_of(estimator, name))[0]
 
 
 def _refuse_one_vs_rest(estimator):
@@ -163,27 +235,34 @@ def linear_svc(estimator, X, y, weights):
         positive = labels == (1 if is_binary else k)
         # Against the rest, the rest has weight one.
         scale = by_class[labels] if is_binary else np.where(positive, by_class[k], 1)
-        own = line._replace(coef=coef[:, None])
+        line_k = line._replace(coef=coef[:, None])
         target = np.where(positive, 1.0, -1.0)[:, None]
-        outputs.append(_machine(estimator, own, target, weights * scale))
+        outputs.append(_machine(estimator, line_k, target, weights * scale))
     return outputs
 
 
-def _machine(estimator, line, target, weights):
-    """One output of LinearSVC."""
+def _machine(estimator, line, target, weights, margin=10):
+    """One output of LinearSVC.
+
+    LIBLINEAR stops when margins are right to its ``tol``: rows within ``margin`` times
+    that are on the margin.
+    """
     kind = L1 if estimator.penalty == "l1" else SquaredL2
     penalty = kind(1 / (estimator.C * weights.sum()))
     if estimator.loss == "squared_hinge":
         return line.converged(target, weights, SquaredHinge(), penalty)
     model = line.converged(target, weights, Hinge(), penalty)
     slack = (1 - target * model.predictor)[:, 0]
-    tolerance = MARGIN_TOLERANCE * estimator.tol
+    tolerance = margin * estimator.tol
     on_margin = model.counts & (np.abs(slack) <= tolerance)
     return _hinge_model(model, on_margin, slack > tolerance)
 
 
-def svc(estimator, X, y, weights):
-    """The linear kernel, two classes; the dual coefficients say who is where."""
+def svc(estimator, X, y, weights, tol=1e-9):
+    """The linear kernel, two classes; dual coefficients show which rows are where.
+
+    LIBSVM puts them at their bound exactly, but for the product.
+    """
     if estimator.kernel != "linear" or len(estimator.classes_) > 2:
         raise ValueError("SVC is supported with kernel='linear' and two classes.")
     labels = _encoded(estimator, y)
@@ -194,7 +273,7 @@ def svc(estimator, X, y, weights):
     row_weights = weights * np.asarray(estimator.class_weight_)[labels]
     dual = np.zeros(len(labels))
     dual[rows[estimator.support_]] = np.abs(dense(estimator.dual_coef_)).ravel()
-    at_bound = dual >= (1 - BOUND_TOLERANCE) * estimator.C * row_weights
+    at_bound = dual >= (1 - tol) * estimator.C * row_weights
     line = line_of(estimator, X, 1)
     penalty = line.spared(SquaredL2(1 / (estimator.C * row_weights.sum())))
     target = np.where(labels == 1, 1.0, -1.0)[:, None]
@@ -245,19 +324,8 @@ def _class_weights(estimator, y, weights):
 # ------------------------------------------------------ models of this package
 
 
-def recorded(estimator, X, y, weights):
-    """The loss and the penalty of the iterate in use, as the run took them.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-    weights : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    list of ConvergedModel
-    """
+def trajectory_model(estimator, X, y, weights):
+    """The loss and the penalty of the iterate in use, of a linear model of skacv."""
     target = estimator._target(y)
     line = line_of(estimator, X, target.shape[1])
     data = column_data(
@@ -266,8 +334,8 @@ def recorded(estimator, X, y, weights):
         estimator.standardize,
     )
     # Rows of weight zero are not among the prepared ones.
-    own_weights = np.zeros(len(weights))
-    own_weights[data.rows] = data.problem.row_weights[:, 0]
+    row_weights = np.zeros(len(weights))
+    row_weights[data.rows] = data.problem.row_weights[:, 0]
     # That of the phase which led to the iterate in use.
     ends = np.cumsum([phase.n_updates for phase in estimator._phases])
     phase = estimator._phases[np.searchsorted(ends, estimator.iteration_)]
@@ -276,9 +344,9 @@ def recorded(estimator, X, y, weights):
         # The run has no coefficient for the intercept, but refits centre anew: it
         # is a coefficient that the penalty spares.
         penalty = line.spared(penalty)
-    stays = 1 - own_weights
+    stays = 1 - row_weights
     shares = 1 - stays * estimator._spec().refit(data).penalty_scale(stays)
-    model = line.converged(target, own_weights, estimator._loss, penalty, shares)
+    model = line.converged(target, row_weights, estimator._loss, penalty, shares)
     return output_by_output(model)
 
 
@@ -298,29 +366,17 @@ FITTED_MODELS = {
     SVC: svc,
     linear_model.HuberRegressor: huber,
     linear_model.PoissonRegressor: poisson,
-    TrajectoryModel: recorded,
+    TrajectoryModel: trajectory_model,
 }
 
 
 def adapter_of(kind):
-    """The adapter of a class.
-
-    Returns
-    -------
-    callable
-        It takes a fitted estimator, X of shape (n_samples, n_features), an array or
-        a CSR matrix of float64, y and weights of the rows.
-
-    Raises
-    ------
-    TypeError
-        If there is none.
-    """
+    """The adapter of a class; TypeError if there is none."""
     for base in kind.__mro__:
         if base in FITTED_MODELS:
             return FITTED_MODELS[base]
-    theirs = FITTED_MODELS.keys() - {linear_model.MultiTaskElasticNet, TrajectoryModel}
-    names = ", ".join(sorted(base.__name__ for base in theirs))
+    internal = {linear_model.MultiTaskElasticNet, TrajectoryModel}
+    names = ", ".join(sorted(base.__name__ for base in FITTED_MODELS.keys() - internal))
     raise TypeError(
         f"{kind.__name__} is not supported; supported models are {names} and "
         "the linear models of skacv. After a search, pass its fitted estimator, "

@@ -13,16 +13,8 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from ..optim.losses import Loss
-from .criteria import place_of_least
-from .time_limit import is_over
+from .criteria import index_of_least
 
-# The mean log loss of a mixture is that close to the least, and so many steps suffice.
-GAP, MOST_STEPS = 1e-9, 100
-# Members of equal predictions make a Hessian singular: it is raised by so much.
-RIDGE = 1e-10
-SMALLEST_STEP = 2.0**-30
-# A greedy selection has so many members at most, a member as often as it is chosen.
-MOST_CHOSEN = 20
 # As in scikit-learn's log loss, no probability is less.
 SMALLEST_PROBABILITY = np.finfo(np.float64).eps
 
@@ -50,11 +42,11 @@ def least_squares_weights(errors, rows):
         return np.full(n_members, 1 / n_members)
     values, vectors = np.linalg.eigh(gram / size)
     root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
-    found, _ = nnls(np.vstack([root, np.ones(n_members)]), np.eye(n_members + 1)[-1])
-    return found / found.sum()
+    u, _ = nnls(np.vstack([root, np.ones(n_members)]), np.eye(n_members + 1)[-1])
+    return u / u.sum()
 
 
-def likeliest_weights(shares, rows):
+def likeliest_weights(shares, rows, max_iter=100, tol=1e-9):
     """Weights of the mixture of least log loss, by sequential quadratic programming.
 
     Each step is a quadratic program over weights that are not negative, in which one
@@ -75,42 +67,39 @@ def likeliest_weights(shares, rows):
     n_members = shares.shape[1]
     rows = rows / rows.sum()
     weights = np.full(n_members, 1 / n_members)
-    for _ in range(MOST_STEPS):
+    for _ in range(max_iter):
         ratio = shares / (shares @ weights)[:, None]
         gain = rows @ ratio
         # How far the log loss can be from the least.
-        if gain.max() <= 1 + GAP:
+        if gain.max() <= 1 + tol:
             break
+        # The u >= 0 of least u'Hu / 2 - (2 gain - 1)'u. The ridge is for members of
+        # equal predictions, which make H singular.
         hessian = ratio.T @ (ratio * rows[:, None])
-        step = _of_quadratic_program(hessian, 2 * gain - 1) - weights
+        hessian += 1e-10 * np.trace(hessian) / n_members * np.eye(n_members)
+        lower = np.linalg.cholesky(hessian)
+        u, _ = nnls(lower.T, solve_triangular(lower, 2 * gain - 1, lower=True))
+        step = u - weights
         size = _size_of_step(shares, rows, weights, step, (1 - gain) @ step)
         weights = weights + size * step
         weights /= weights.sum()
     return weights
 
 
-def _of_quadratic_program(hessian, linear):
-    """The u that is not negative of least u'Hu / 2 - linear'u."""
-    n_members = len(hessian)
-    ridge = RIDGE * np.trace(hessian) / n_members
-    lower = np.linalg.cholesky(hessian + ridge * np.eye(n_members))
-    return nnls(lower.T, solve_triangular(lower, linear, lower=True))[0]
-
-
-def _size_of_step(shares, rows, weights, step, slope):
+def _size_of_step(shares, rows, weights, step, slope, smallest=2.0**-30):
     """The largest of 1, 1/2, 1/4, ... with which the log loss falls enough."""
 
     def loss(size):
-        found = weights + size * step
-        return found.sum() - rows @ np.log(shares @ found)
+        trial = weights + size * step
+        return trial.sum() - rows @ np.log(shares @ trial)
 
-    size, begun = 1.0, loss(0.0)
-    while loss(size) > begun + 1e-4 * size * slope and size > SMALLEST_STEP:
+    size, first = 1.0, loss(0.0)
+    while loss(size) > first + 1e-4 * size * slope and size > smallest:
         size /= 2
     return size
 
 
-def greedy_weights(losses_of, n_members, deadline=None):
+def greedy_weights(losses_at, n_members, deadline=None, max_iter=20):
     """Weights by greedy selection with replacement: how often members are chosen.
 
     Each time the member that lowers the loss most, or raises it least, joins those
@@ -121,21 +110,21 @@ def greedy_weights(losses_of, n_members, deadline=None):
 
     Parameters
     ----------
-    losses_of : callable
-        ``losses_of(weights)``, the losses of combinations, (n_combinations,), with
+    losses_at : callable
+        ``losses_at(weights)``, the losses of combinations, (n_combinations,), with
         weights (n_combinations, n_members); undefined losses (NaN) are the worst.
     deadline : Deadline, default=None
         After it no further member is chosen.
     """
     chosen, least, best = np.zeros(n_members), np.inf, np.eye(n_members)[0]
-    for n_chosen in range(1, MOST_CHOSEN + 1):
+    for n_chosen in range(1, max_iter + 1):
         tried = (chosen + np.eye(n_members)) / n_chosen
-        losses = losses_of(tried)
-        place = place_of_least(losses)
-        chosen[place] += 1
-        if losses[place] < least:
-            least, best = losses[place], tried[place]
-        if is_over(deadline):
+        losses = losses_at(tried)
+        index = index_of_least(losses)
+        chosen[index] += 1
+        if losses[index] < least:
+            least, best = losses[index], tried[index]
+        if deadline is not None and deadline.is_over():
             break
     return best
 
@@ -155,8 +144,8 @@ class SquaredErrors:
             It predicts the rows as held out, whatever X is.
         target : ndarray of shape (n_rows, n_targets)
         """
-        found = np.asarray(held_out.predict(None), dtype=np.float64)
-        return found.reshape(target.shape)
+        predictions = np.asarray(held_out.predict(None), dtype=np.float64)
+        return predictions.reshape(target.shape)
 
     def weights(self, parts, target, rows):
         """The weights of least loss.
@@ -192,11 +181,11 @@ class MeanLosses(SquaredErrors):
         parts, target = parts.reshape(-1, n_members), target.reshape(-1, 1)
         rows = np.repeat(rows, len(target) // len(rows))
 
-        def losses_of(weights):
+        def losses_at(weights):
             predictor = self.loss.predictor(parts @ weights.T)
             return rows @ self.loss.reported(target, predictor)
 
-        return greedy_weights(losses_of, n_members)
+        return greedy_weights(losses_at, n_members)
 
 
 @dataclass(frozen=True)

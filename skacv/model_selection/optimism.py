@@ -13,7 +13,7 @@ import numpy as np
 
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..risk.averages import mean_with_error, units_of
-from .time_limit import is_over, too_short
+from .time_limit import too_short
 
 N_DRAWS = 200
 # More units are drawn in so many groups, formed at random: means vary by as much.
@@ -29,16 +29,16 @@ class RecordedLosses(NamedTuple):
 
     Attributes
     ----------
-    place : int
-        The place of its run.
+    index : int
+        The index of its run.
     losses : HeldOutLosses
     iterations : ndarray of int
         The iterates that may be chosen.
     error : callable
-        ``error(places)``, the standard errors of the mean losses of some of these.
+        ``error(indices)``, the standard errors of the mean losses of some of these.
     """
 
-    place: int
+    index: int
     losses: HeldOutLosses
     iterations: np.ndarray
     error: Callable
@@ -47,18 +47,21 @@ class RecordedLosses(NamedTuple):
 def drawn_groups(rows, rng, groups=None):
     """Groups of rows, and how often each group is in every draw.
 
+    Shapes: rows (n_held_out,), groups (n_samples,), returned counts (N_DRAWS,
+    n_groups).
+
     Parameters
     ----------
     rows : ndarray of int
         All rows that any candidate holds out.
-    groups : ndarray of int, shape (n_samples,), default=None
-        The groups of rows that depend on each other, of which each is drawn whole.
+    groups : ndarray of int, default=None
+        The groups of rows that depend on each other: each is drawn as a unit.
 
     Returns
     -------
     group_of : callable
-        The numbers of the groups that some rows are in.
-    counts : ndarray of shape (N_DRAWS, n_groups)
+        The numbers of the groups of given rows.
+    counts : ndarray
     """
     rows = np.unique(rows)
     units = units_of(rows, groups)
@@ -69,12 +72,12 @@ def drawn_groups(rows, rng, groups=None):
     drawn += n_groups * np.arange(N_DRAWS)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=N_DRAWS * n_groups)
     counts = counts.reshape(N_DRAWS, n_groups)
-    return (lambda some: group[np.searchsorted(rows, some)]), counts
+    return (lambda held_out: group[np.searchsorted(rows, held_out)]), counts
 
 
 def check_time(deadline):
     """Raise Uncorrected if a deadline has passed."""
-    if is_over(deadline):
+    if deadline is not None and deadline.is_over():
         raise Uncorrected(too_short(deadline.limit))
 
 
@@ -86,7 +89,7 @@ def chosen_in_draws(recorded, rule, group_of, counts, deadline=None):
     recorded : list of RecordedLosses
         The candidates to choose from.
     rule : callable
-        What picks an iterate from every path.
+        Picks an iterate from every path.
     group_of, counts
         From :func:`drawn_groups`.
     deadline : Deadline, default=None
@@ -94,26 +97,27 @@ def chosen_in_draws(recorded, rule, group_of, counts, deadline=None):
     Returns
     -------
     choices : ndarray of int, shape (N_DRAWS, 2)
-        The place of a run, and the iterate.
+        The index of a run, and the iterate.
     losses, weights : ndarray of shape (N_DRAWS, n_groups)
         Sums of its losses over the rows of every group, and of their weights.
     """
     least = np.full(N_DRAWS, np.inf)
-    choices = np.tile([recorded[0].place, recorded[0].iterations[0]], (N_DRAWS, 1))
+    choices = np.tile([recorded[0].index, recorded[0].iterations[0]], (N_DRAWS, 1))
     losses, weights = np.zeros((2, *counts.shape))
-    for each in recorded:
+    for candidate in recorded:
         check_time(deadline)
-        labels = group_of(each.losses.rows)
-        sums, own_weights = each.losses.sums(labels, counts.shape[1])
-        sums = sums[each.iterations]
+        labels = group_of(candidate.losses.rows)
+        sums, sums_of_weights = candidate.losses.sums(labels, counts.shape[1])
+        sums = sums[candidate.iterations]
         with np.errstate(invalid="ignore", divide="ignore"):
-            paths = (counts @ sums.T) / (counts @ own_weights)[:, None]
-        places = rule(paths, each.error)
-        values = paths[np.arange(N_DRAWS), places]
+            paths = (counts @ sums.T) / (counts @ sums_of_weights)[:, None]
+        indices = rule(paths, candidate.error)
+        values = paths[np.arange(N_DRAWS), indices]
         better = np.flatnonzero(values < least)
-        least[better], places = values[better], places[better]
-        choices[better, 0], choices[better, 1] = each.place, each.iterations[places]
-        losses[better], weights[better] = sums[places], own_weights
+        least[better], indices = values[better], indices[better]
+        choices[better, 0] = candidate.index
+        choices[better, 1] = candidate.iterations[indices]
+        losses[better], weights[better] = sums[indices], sums_of_weights
     return choices, losses, weights
 
 
@@ -125,9 +129,9 @@ def corrected_score(recorded, rule, rng, groups=None, deadline=None):
     recorded : list of RecordedLosses
         One for each candidate.
     rule : callable
-        What picks an iterate from every path.
+        Picks an iterate from every path.
     groups : ndarray of int, shape (n_samples,), default=None
-        As :func:`drawn_groups` takes them.
+        As in :func:`drawn_groups`.
     deadline : Deadline, default=None
 
     Returns
@@ -136,14 +140,23 @@ def corrected_score(recorded, rule, rng, groups=None, deadline=None):
         Mean over rows of the loss of the choices of the draws without the row; NaN if
         no draw leaves rows out, as where all are of one group.
     """
-    all_rows = np.concatenate([each.losses.rows for each in recorded])
+    all_rows = np.concatenate([candidate.losses.rows for candidate in recorded])
     group_of, counts = drawn_groups(all_rows, rng, groups)
     _, losses, weights = chosen_in_draws(recorded, rule, group_of, counts, deadline)
-    return _mean_of_others(losses, weights, counts)
+    return _mean_over_rest(losses, weights, counts)
 
 
 def corrected_blend(
-    members, rows, part, blended, rule, rng, groups=None, deadline=None
+    members,
+    samples,
+    row_weights,
+    *,
+    part,
+    blended,
+    rule,
+    rng,
+    groups=None,
+    deadline=None,
 ):
     """The loss of blending in this way, on rows that had no part in it.
 
@@ -153,51 +166,42 @@ def corrected_blend(
     ----------
     members : list of list of RecordedLosses
         The candidates of every member.
-    rows : (ndarray of int, ndarray), each of shape (n_held_out,)
-        Which samples members are blended by, and the weights of these rows.
+    samples, row_weights : ndarray of shape (n_held_out,)
+        The rows that members are blended by, and their weights.
     part : callable
-        ``part(place, t)``, what iterate t of a run contributes to a blend, row by row.
+        ``part(index, t)``, what iterate t of a run contributes to a blend, row by row.
     blended : callable
         ``blended(parts, times)``, losses of the rows, (n_held_out,), by a blend of the
         parts of all members, along a last axis, with weights from rows so often drawn.
-    rule : callable
-        What picks an iterate from every path.
-    groups : ndarray of int, shape (n_samples,), default=None
-        As :func:`drawn_groups` takes them.
-    deadline : Deadline, default=None
 
     Returns
     -------
     score, standard_error : float
-        As :func:`corrected_score` gives them.
+        As in :func:`corrected_score`.
     """
-    samples, row_weights = rows
     group_of, counts = drawn_groups(samples, rng, groups)
     n_groups, labels = counts.shape[1], group_of(samples)
     chosen = [
-        chosen_in_draws(own, rule, group_of, counts, deadline)[0] for own in members
+        chosen_in_draws(recorded, rule, group_of, counts, deadline)[0]
+        for recorded in members
     ]
     # In the order of the iterates, which are computed in blocks.
-    wanted = np.unique(np.concatenate(chosen), axis=0).tolist()
-    parts = {(place, t): part(place, t) for place, t in wanted}
+    distinct = np.unique(np.concatenate(chosen), axis=0).tolist()
+    parts = {(index, t): part(index, t) for index, t in distinct}
     losses = np.empty(counts.shape)
     for draw, times in enumerate(counts):
         check_time(deadline)
-        own = np.stack([parts[tuple(each[draw])] for each in chosen], axis=-1)
-        found = blended(own, times[labels])
-        losses[draw] = np.bincount(labels, found * row_weights, n_groups)
+        drawn = [parts[tuple(choices[draw])] for choices in chosen]
+        row_losses = blended(np.stack(drawn, axis=-1), times[labels])
+        losses[draw] = np.bincount(labels, row_losses * row_weights, n_groups)
     weights = np.bincount(labels, row_weights, n_groups)
-    return _mean_of_others(losses, np.broadcast_to(weights, counts.shape), counts)
+    return _mean_over_rest(losses, np.broadcast_to(weights, counts.shape), counts)
 
 
-def _mean_of_others(losses, weights, counts):
-    """The mean over groups of their loss by the draws without them.
+def _mean_over_rest(losses, weights, counts):
+    """Mean over groups of the loss by draws without the group, and standard error.
 
     Shapes: losses, weights, counts (N_DRAWS, n_groups).
-
-    Returns
-    -------
-    mean, standard_error : float
     """
     is_out = counts == 0
     losses = losses.sum(axis=0, where=is_out)

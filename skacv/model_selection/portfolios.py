@@ -1,6 +1,7 @@
 """The default members of a task, and which of them can take a table."""
 
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -28,19 +29,23 @@ from ..tables.cells import may_be_dense
 # do extra trees.
 MOST_KERNEL_ROWS = 10_000
 MOST_FOREST_ROWS = 5000
-# What lets members take a table that they cannot take as it is.
+# Small boosted trees suit tables of so many rows.
+MOST_SMALL_TREE_ROWS = 2000
+# An eigendecomposition of more columns takes more than a few seconds.
+MOST_DECOMPOSED = 1000
+# Why members cannot take a table.
 SPARSE = "X is sparse"
 MISSING, CATEGORIES = "X has missing values", "X has columns of categories"
 SEVERAL = "y has several targets"
 
 
 @dataclass(frozen=True)
-class Table:
+class TableInfo:
     """Properties of a table, known before any run.
 
     Attributes
     ----------
-    is_here : bool
+    is_in_memory : bool
         Whether its rows are in memory.
     is_foreign : bool
         Whether they are of another array library, perhaps on a device.
@@ -53,7 +58,7 @@ class Table:
     n_rows: int
     n_columns: int
     n_targets: int
-    is_here: bool = True
+    is_in_memory: bool = True
     is_foreign: bool = False
     is_sparse: bool = False
     has_missing: bool = False
@@ -70,18 +75,18 @@ class Table:
             If columns of a DataFrame hold strings, dates or durations.
         """
         if isinstance(X, RowSummary):
-            return cls(*X.shape, X._n_targets, is_here=False)
+            return cls(*X.shape, X._n_targets, is_in_memory=False)
         if is_collection(X):  # which may not know how many rows it has
             n_targets = 1 if y.ndim == 1 else y.shape[1]
-            return cls(1, X.shape[1], n_targets, is_here=False)
-        n_rows, *others = shape_of(X)
-        n_columns = others[0] if others else 1
-        found = cls(max(1, n_rows), n_columns, max([1, *shape_of(y)[1:]]))
+            return cls(1, X.shape[1], n_targets, is_in_memory=False)
+        n_rows, *rest = shape_of(X)
+        n_columns = rest[0] if rest else 1
+        info = cls(max(1, n_rows), n_columns, max([1, *shape_of(y)[1:]]))
         if is_foreign(X):
-            return replace(found, is_foreign=True)
+            return replace(info, is_foreign=True)
         if sparse.issparse(X) or has_sparse_columns(X):
-            return replace(found, is_sparse=not may_be_dense(X))
-        return found._with_columns(X)
+            return replace(info, is_sparse=not may_be_dense(X))
+        return info._with_columns(X)
 
     def _with_columns(self, X):
         """The same with what its columns are."""
@@ -90,7 +95,13 @@ class Table:
             is_missing = array.dtype.kind == "f" and np.isnan(array).any()
             return replace(self, has_missing=bool(is_missing))
         # By items: columns may have the same name.
-        strings = [name for name, column in X.items() if _holds_strings(column)]
+        strings = [
+            name
+            for name, column in X.items()
+            if column.dtype.kind == "O"
+            and column.dtype.name != "category"
+            and any(isinstance(value, str) for value in column)
+        ]
         if strings:
             raise ValueError(
                 f"Columns {strings} of X hold strings, and encoder=None passes them on "
@@ -109,71 +120,92 @@ class Table:
         )
 
 
-def _holds_strings(column):
-    """Whether a column of a DataFrame has values that are strings."""
-    may_hold = column.dtype.kind == "O" and column.dtype.name != "category"
-    return may_hold and any(isinstance(value, str) for value in column)
+class Needs(NamedTuple):
+    """What a member needs of a table, besides what its tags say.
+
+    Attributes
+    ----------
+    most_rows : int or None
+    dense : bool
+        Whether it takes no sparse X.
+    rows : {"", "memory", "host"}
+        Whether rows must be in memory, or in arrays of NumPy or pandas.
+    why : str
+        The reason for that.
+    """
+
+    most_rows: int | None = None
+    dense: bool = False
+    rows: str = ""
+    why: str = ""
 
 
-def _why_not(name, member, table, estimate):
+class DefaultMember(NamedTuple):
+    """A member of a portfolio, and what it needs."""
+
+    name: str
+    estimator: Any
+    needs: Needs = Needs()
+
+
+def _why_not(member, info, estimate):
     """Why a member cannot take a table; nothing if it can."""
-    if estimate is not None and not estimate.is_computed_by(member):
+    _, estimator, needs = member
+    if estimate is not None and not estimate.is_computed_by(estimator):
         return f"it has no {estimate.path}"
-    tags = get_tags(member)
-    if table.is_sparse and (name == "kernel" or not tags.input_tags.sparse):
-        return SPARSE
-    if table.n_targets > 1 and not tags.target_tags.multi_output:
-        return SEVERAL
-    if table.has_missing and not tags.input_tags.allow_nan:
-        return MISSING
+    tags = get_tags(estimator)
     # The one parameter by which scikit-learn's estimators take categories.
     takes_categories = any(
-        name.endswith("__categorical_features") for name in member.get_params()
+        name.endswith("__categorical_features") for name in estimator.get_params()
     )
-    if table.has_categories and not takes_categories:
-        return CATEGORIES
-    if name == "kernel" and not table.is_here:
-        return "a kernel needs rows in memory"
-    is_of_arrays = table.is_here and not table.is_foreign
-    if name in ("boosted trees", "extra trees") and not is_of_arrays:
-        return "trees need rows in memory, of NumPy or pandas"
-    most = {"kernel": MOST_KERNEL_ROWS, "extra trees": MOST_FOREST_ROWS}.get(name)
-    return f"X has more than {most} rows" if most and table.n_rows > most else ""
+    has_rows = {
+        "": True,
+        "memory": info.is_in_memory,
+        "host": info.is_in_memory and not info.is_foreign,
+    }[needs.rows]
+    is_large = needs.most_rows is not None and info.n_rows > needs.most_rows
+    reasons = {
+        SPARSE: info.is_sparse and (needs.dense or not tags.input_tags.sparse),
+        SEVERAL: info.n_targets > 1 and not tags.target_tags.multi_output,
+        MISSING: info.has_missing and not tags.input_tags.allow_nan,
+        CATEGORIES: info.has_categories and not takes_categories,
+        needs.why: not has_rows,
+        f"X has more than {needs.most_rows} rows": is_large,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
 
 
-def that_take(members, table, estimate=None):
-    """The members that can take a table, and why the others cannot.
+def that_take(members, info, estimate=None):
+    """The members that can take a table, and why the rest cannot.
 
     Parameters
     ----------
-    members : list of (str, estimator)
-    table : Table
+    members : list of DefaultMember
+    info : TableInfo
     estimate : Estimate, default=None
         One that they must compute.
 
     Returns
     -------
-    taken : list of (str, estimator)
-    left_out : dict of str to str
-        By the names of the others, why they are none of these.
+    kept : list of (str, estimator)
+    skipped : dict of str to str
+        The reasons, by the names of the rest.
     """
-    reasons = {
-        name: _why_not(name, member, table, estimate) for name, member in members
-    }
-    taken = [(name, member) for name, member in members if not reasons[name]]
-    return taken, {name: why for name, why in reasons.items() if why}
+    reasons = {member.name: _why_not(member, info, estimate) for member in members}
+    kept = [(name, estimator) for name, estimator, _ in members if not reasons[name]]
+    return kept, {name: why for name, why in reasons.items() if why}
 
 
-def warn_of_columns(left_out):
+def warn_of_columns(skipped):
     """Warn of members that would take columns after an encoder.
 
     Parameters
     ----------
-    left_out : dict of str to str
+    skipped : dict of str to str
         As :func:`that_take` returns it.
     """
     for reason in (MISSING, CATEGORIES):
-        names = [name for name, why in left_out.items() if why == reason]
+        names = [name for name, why in skipped.items() if why == reason]
         if names:
             warn(
                 f"{', '.join(names)} cannot be compared with encoder=None, since "
@@ -182,22 +214,22 @@ def warn_of_columns(left_out):
             )
 
 
-def check_some_take(members, left_out, owner):
+def check_some_take(members, skipped, owner):
     """Raise where no member can take a table.
 
     Parameters
     ----------
     members : list of (str, estimator)
-    left_out : dict of str to str
+    skipped : dict of str to str
         As :func:`that_take` returns them.
     owner : str
         Name of the class that has these members.
     """
     if members:
         return
-    reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+    reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
     advice = "pass an estimator that takes it"
-    if SEVERAL in left_out.values():
+    if SEVERAL in skipped.values():
         advice = (
             "fit one for each column of y, as MultiOutputClassifier of "
             "sklearn.multioutput does"
@@ -209,9 +241,6 @@ SAY_WHICH = (
     "take SelfStoppingRegressor or SelfStoppingClassifier, or set task='regression' or "
     "task='classification'"
 )
-# At one strength of several an iterate need not be more exact than that: the next
-# strength goes on from there. Where rows are many this saves updates.
-TOLERANCE = 1e-4
 # Boosted trees and extra trees, and what makes the first take several outputs.
 REGRESSORS = (
     ensemble.HistGradientBoostingRegressor,
@@ -228,87 +257,81 @@ COLUMNS = {"standardize": True}
 # Small trees of few columns for tables of some hundred rows: the best of eight forms on
 # the half of the tables that defaults are tuned to (benchmarks). More rows bear trees
 # of the usual size, and fewer of them.
-SMALL = {"max_leaf_nodes": 6, "min_samples_leaf": 5, "max_features": 0.3}
-USUAL = {"max_leaf_nodes": 31, "min_samples_leaf": 20, "max_features": 1.0}
+SMALL = {
+    "max_iter": 1000,
+    "max_leaf_nodes": 6,
+    "min_samples_leaf": 5,
+    "max_features": 0.3,
+}
+USUAL = {
+    "max_iter": 300,
+    "max_leaf_nodes": 31,
+    "min_samples_leaf": 20,
+    "max_features": 1.0,
+}
 EXTRA = {"n_estimators": 100, "random_state": 0}
-MOST_FOR_SMALL, MOST_SMALL, MOST_USUAL = 2000, 1000, 300
-# Columns that extra trees try at a split: all of a small table, or a share of them for
-# classes, and fewer of a large one, where more would take longer than they are worth.
-FEWEST_TRIED, TRIED_ENTRIES, SHARE_TRIED = 10, 20_000, 0.4
-# An eigendecomposition of more columns takes more than a few seconds.
-MOST_DECOMPOSED = 1000
 # Before a table is known.
-SOME = Table(n_rows=1, n_columns=1, n_targets=1)
+UNKNOWN = TableInfo(n_rows=1, n_columns=1, n_targets=1)
 
 
-def regression(table=SOME):
-    """Members for numbers.
-
-    Parameters
-    ----------
-    table : Table, default=SOME
-        What they are to be fitted to, if it is known.
-
-    Returns
-    -------
-    list of (str, estimator)
-    """
+def regression(info=UNKNOWN):
+    """Default members for numbers, for a table if it is known."""
     return [
-        ("lasso", TrajectoryLasso("path", max_iter=20, **COLUMNS)),
-        _dense(table),
-        ("kernel", KernelEigenProRegressor(**COLUMNS)),
-        *_trees(table, REGRESSORS, 1.0),
+        DefaultMember("lasso", TrajectoryLasso("path", max_iter=20, **COLUMNS)),
+        _ridge(info),
+        _kernel(KernelEigenProRegressor(**COLUMNS)),
+        *_tree_members(info, REGRESSORS, share=1.0),
     ]
 
 
-def classification(table=SOME):
-    """Members for classes, all with probabilities.
-
-    Parameters
-    ----------
-    table : Table, default=SOME
-        What they are to be fitted to, if it is known.
-
-    Returns
-    -------
-    list of (str, estimator)
-    """
-    settings = {"max_iter": 30, "tol": TOLERANCE, **COLUMNS}
+def classification(info=UNKNOWN):
+    """Default members for classes, all with probabilities, for a table if known."""
+    # At one strength of several an iterate need not be more exact: the next strength
+    # goes on from there. Where rows are many this saves updates.
+    settings = {"max_iter": 30, "tol": 1e-4, **COLUMNS}
     return [
-        ("logistic", TrajectoryLogisticRegression("path", **settings)),
-        ("kernel", KernelEigenProClassifier(**COLUMNS)),
-        *_trees(table, CLASSIFIERS, SHARE_TRIED),
+        DefaultMember("logistic", TrajectoryLogisticRegression("path", **settings)),
+        _kernel(KernelEigenProClassifier(**COLUMNS)),
+        *_tree_members(info, CLASSIFIERS, share=0.4),
     ]
 
 
-def _dense(table):
+def _ridge(info):
     """The linear member whose coefficients are not sparse: exact, where that is cheap.
 
     Columns that are nearly dependent, as in spectra, need many gradient steps.
     """
-    if table.is_here and table.n_columns <= MOST_DECOMPOSED:
-        return "ridge", IterativeRidge("path", solver="newton", max_iter=1, **COLUMNS)
+    if info.is_in_memory and info.n_columns <= MOST_DECOMPOSED:
+        ridge = IterativeRidge("path", solver="newton", max_iter=1, **COLUMNS)
+        return DefaultMember("ridge", ridge)
     steps = IterativeRidge(0.0, solver="nesterov", max_iter=300, **COLUMNS)
-    return "least squares", steps
+    return DefaultMember("least squares", steps)
 
 
-def _trees(table, classes, share):
+def _kernel(estimator):
+    needs = Needs(MOST_KERNEL_ROWS, True, "memory", "a kernel needs rows in memory")
+    return DefaultMember("kernel", estimator, needs)
+
+
+def _tree_members(info, classes, share):
     """Boosted trees, and extra trees, which try a share of the columns at a split.
 
     Extra trees take several outputs as they are, boosted trees are grown for each.
     """
     boosted, extra, per_output = classes
-    is_small = table.n_rows <= MOST_FOR_SMALL
-    n_trees = MOST_SMALL if is_small else MOST_USUAL
-    size = {"max_iter": n_trees, **(SMALL if is_small else USUAL)}
-    # They try fewer columns where rows are many.
-    most = max(FEWEST_TRIED, TRIED_ENTRIES // table.n_rows)
-    n_columns = table.n_tree_columns or table.n_columns
+    is_small = info.n_rows <= MOST_SMALL_TREE_ROWS
+    trees = boosted(random_state=0, **(SMALL if is_small else USUAL))
+    # They try all columns of a small table, or a share for classes, and fewer of a
+    # large one, where more would take longer than they are worth.
+    most = max(10, 20_000 // info.n_rows)
+    n_columns = info.n_tree_columns or info.n_columns
     n_tried = max(1, int(min(share * n_columns, most)))
-    trees = boosted(random_state=0, **size)
+    boosted_trees = Staged(per_output(trees) if info.n_targets > 1 else trees)
+    extra_trees = Staged(extra(max_features=n_tried, **EXTRA))
+    rows = {"rows": "host", "why": "trees need rows in memory, of NumPy or pandas"}
     return [
-        ("boosted trees", Staged(per_output(trees) if table.n_targets > 1 else trees)),
-        ("extra trees", Staged(extra(max_features=n_tried, **EXTRA))),
+        DefaultMember("boosted trees", boosted_trees, Needs(**rows)),
+        DefaultMember("extra trees", extra_trees, Needs(MOST_FOREST_ROWS, **rows)),
     ]
 
 
@@ -346,15 +369,14 @@ def task_of(X, y):
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     kind = type_of_target(y)
-    if y.dtype.kind in "bUS" or (y.dtype.kind == "O" and _are_labels(y)):
+    # Objects may be strings or booleans, or numbers.
+    are_labels = y.dtype.kind == "O" and all(
+        isinstance(value, str | bool | np.bool_) for value in y.flat
+    )
+    if y.dtype.kind in "bUS" or are_labels:
         return "classification"
-    if kind.startswith("continuous") or not y.size:  # of none, fit says what is wrong
+    if kind.startswith("continuous") or not y.size:  # fit raises an error of no rows
         return "regression"
     raise ValueError(
         f"y has whole numbers, which may be numbers or labels of classes: {SAY_WHICH}."
     )
-
-
-def _are_labels(y):
-    """Whether objects are strings or booleans, not numbers."""
-    return all(isinstance(value, str | bool | np.bool_) for value in y.flat)

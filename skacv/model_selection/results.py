@@ -25,14 +25,14 @@ COLUMNS = (
     "left_out",
 )
 # Columns of whole numbers that some rows lack.
-WHOLE = {"best_iter": "Int64", "n_iter": "Int64"}
+INTEGER_COLUMNS = {"best_iter": "Int64", "n_iter": "Int64"}
 
 
 class ComparedResults:
     """What a stopping estimator has compared, as tables and curves.
 
-    All are made of ``results_`` and of the fitted members. ``_best_places`` has the
-    place of the best combination of every member, among the candidates that were run.
+    All are made of ``results_`` and of the fitted members. ``_best_indices`` has the
+    index of the best combination of every member, among the candidates that were run.
     """
 
     def leaderboard(self) -> Any:
@@ -73,8 +73,8 @@ class ComparedResults:
         check_is_fitted(self)
         results, candidates = self.results_, self._candidate_rows()
         rows = []
-        for member, place in self._best_places.items():
-            row = {name: results[name][candidates[place]] for name in COLUMNS}
+        for member, index in self._best_indices.items():
+            row = {name: results[name][candidates[index]] for name in COLUMNS}
             combinations = [k for k in candidates if results["member"][k] == member]
             row["fit_time"] = sum(results["fit_time"][k] for k in combinations)
             rows.append(row)
@@ -92,14 +92,14 @@ class ComparedResults:
         sign = self._direction()
         # An undefined score is the worst.
         rows.sort(key=lambda row: np.nan_to_num(-sign * row["score"], nan=np.inf))
-        listed = set(self._best_places)
+        listed = set(self._best_indices)
         for k, member in enumerate(results["member"]):
             if member not in listed:  # none of its combinations was run
                 rows.append({name: results[name][k] for name in COLUMNS})
                 listed.add(member)
         table = {name: np.array([row[name] for row in rows]) for name in COLUMNS}
         table = as_frame(table)
-        return table.astype(WHOLE) if hasattr(table, "astype") else table
+        return table.astype(INTEGER_COLUMNS) if hasattr(table, "astype") else table
 
     @property
     def cv_results_(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class ComparedResults:
     def best_index_(self) -> int:
         """The row of ``cv_results_`` of ``best_member_`` with ``best_params_``."""
         check_is_fitted(self)
-        return self._best_places[self.best_member_]
+        return self._best_indices[self.best_member_]
 
     @property
     def best_estimator_(self) -> Any:
@@ -147,7 +147,7 @@ class ComparedResults:
         results, candidates = self.results_, self._candidate_rows()
         curves = {}
         for name, path in self.member_paths_.items():
-            metric = results["loss"][candidates[self._best_places[name]]]
+            metric = results["loss"][candidates[self._best_indices[name]]]
             curves[name] = {"held_out": {metric: path}}
             if name in self.members_:
                 member = in_numpy(self.members_[name])

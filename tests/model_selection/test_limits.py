@@ -128,7 +128,7 @@ def test_paths_of_strengths(rng):
 
 
 def test_the_remedy_for_default_members_works(rng, few_trees, monkeypatch):
-    monkeypatch.setattr(portfolios, "MOST_SMALL", 40)
+    monkeypatch.setitem(portfolios.SMALL, "max_iter", 40)
     X = rng.uniform(-1, 1, (300, 6))
     steps = X, np.sign(X[:, 0]) + np.sign(X[:, 1] - 0.3) + np.sign(X[:, 2] + 0.3)
     few = said(SelfStoppingRegressor(random_state=0), *steps)

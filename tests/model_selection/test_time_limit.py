@@ -25,7 +25,7 @@ from skacv import (
 )
 from skacv._estimator.estimates.recording import Price
 from skacv.kernel._model import KernelModel
-from skacv.model_selection import stages, time_limit
+from skacv.model_selection import search, stages, time_limit
 from skacv.staged.estimator import recorded
 from tests.callbacks import needs_callbacks
 
@@ -66,7 +66,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr(time_limit, "perf_counter", found)
+    for module in (search, stages, time_limit):
+        monkeypatch.setattr(module, "perf_counter", found)
     # A second of this clock is an update of a few rows.
     monkeypatch.setattr(time_limit, "SHORTEST", 0.0)
     for kind in (IterativeRidge, Staged, KernelModel):

@@ -133,7 +133,7 @@ def test_rows_in_common_are_found_however_many_there_are(monkeypatch, rng):
     members = [("ridge", IterativeRidge(0.0, max_iter=40)), ("kernel", kernel)]
     few = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
     assert np.isfinite(few.best_score_corrected_)
-    monkeypatch.setattr(comparison, "MOST_LOSSES", 150)
+    monkeypatch.setattr(comparison, "MEMORY_BYTES", 32 * 150)
     many = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
     with pytest.raises(AttributeError, match="more than 150 losses of single"):
         _ = many.best_score_corrected_

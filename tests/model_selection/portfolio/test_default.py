@@ -16,7 +16,7 @@ from skacv.model_selection import portfolios
 from skacv.model_selection.portfolios import (
     MOST_DECOMPOSED,
     PORTFOLIOS,
-    Table,
+    TableInfo,
     task_of,
     that_take,
 )
@@ -34,7 +34,7 @@ def test_the_default_for_numbers():
     model.fit(X, y)
     assert is_regressor(model)
     assert model.task_ == "regression"
-    names = [name for name, _ in PORTFOLIOS["regression"]()]
+    names = [member.name for member in PORTFOLIOS["regression"]()]
     assert names == list(model.member_paths_)
     assert set(names) == set(model.results_["member"])
     # A blend of the best iterates is no worse on the rows that have weighed them.
@@ -87,7 +87,7 @@ def test_members_that_cannot_take_the_data_are_left_out(data):
 )
 def test_members_that_would_take_long_are_left_out(name, most, side):
     for size, there in ((most, 1), (most + 1, 0)):
-        table = Table(**{"n_rows": 50, "n_columns": 2, "n_targets": 1, side: size})
+        table = TableInfo(**{"n_rows": 50, "n_columns": 2, "n_targets": 1, side: size})
         kept, why = that_take(PORTFOLIOS["regression"](), table)
         names = [kept_name for kept_name, _ in kept]
         assert names.count(name) == there
@@ -96,11 +96,11 @@ def test_members_that_would_take_long_are_left_out(name, most, side):
 
 def test_a_dense_linear_member_is_exact_where_that_is_cheap():
     for n_columns, name in ((MOST_DECOMPOSED, "ridge"), (2000, "least squares")):
-        table = Table(n_rows=50, n_columns=n_columns, n_targets=1)
-        names = [name for name, _ in PORTFOLIOS["regression"](table)]
+        table = TableInfo(n_rows=50, n_columns=n_columns, n_targets=1)
+        names = [member.name for member in PORTFOLIOS["regression"](table)]
         assert names[1] == name
-    workers = Table(n_rows=50, n_columns=2, n_targets=1, is_here=False)
-    assert PORTFOLIOS["regression"](workers)[1][0] == "least squares"
+    workers = TableInfo(n_rows=50, n_columns=2, n_targets=1, is_in_memory=False)
+    assert PORTFOLIOS["regression"](workers)[1].name == "least squares"
 
 
 ALL = {"lasso", "ridge", "kernel", "boosted trees", "extra trees"}
@@ -164,11 +164,11 @@ def test_a_series_or_equal_names_as_scikit_learn_has_them(data):
     with pytest.raises(ValueError, match=r"2-dimensional container|2D array"):
         SelfStoppingRegressor().fit(pd.Series(X[:, 0]), y)
     twice = pd.DataFrame(X[:, :2], columns=["a", "a"])
-    table = Table.of(twice, y)
+    table = TableInfo.of(twice, y)
     assert not table.has_missing
     assert not table.has_categories
     with pytest.raises(ValueError, match=r"Columns \['a', 'a'\] of X hold strings"):
-        Table.of(twice.astype(str).astype(object), y)
+        TableInfo.of(twice.astype(str).astype(object), y)
 
 
 def test_blending_is_the_default_of_the_default_portfolio_alone(data):
