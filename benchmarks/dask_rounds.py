@@ -23,7 +23,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from skacv import RowSummary, TrajectoryLasso, TrajectoryLogisticRegression
 from skacv._estimator.run import streaming
-from skacv.dask.block_sums import added
+from skacv.dask.block_sums import add_all
 from skacv.dask.problem import FitsOnWorkers
 from skacv.dask.rows import FAN, RowGroups
 
@@ -123,7 +123,7 @@ def overhead(X, y, n_columns):
     groups = RowGroups(X, y)
     coef = np.ones((n_columns, 1, 1 + N_FOLDS), np.float32)
     zeros = np.zeros((1, 1 + N_FOLDS))
-    once = partial(groups.sum, nothing, coef, zeros, combine=added)
+    once = partial(groups.sum, nothing, coef, zeros, combine=add_all)
     return median(seconds(once)[0] for _ in range(N_ROUNDS))
 
 

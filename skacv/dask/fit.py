@@ -12,8 +12,8 @@ from .._estimator.run.fit_run import FitRun, RowsToFit
 from ..optim.growing import PathCache
 from ..optim.updates import ProximalGradient
 from .data import data_of
-from .estimates import read_folds, read_risk, read_rows
-from .run import FoldsBeside, RunOnWorkers
+from .estimates import estimates_of, is_requested
+from .run import FoldRuns, RunOnWorkers
 
 
 class FitRunOnWorkers(FitRun):
@@ -22,41 +22,26 @@ class FitRunOnWorkers(FitRun):
     live_type = RunOnWorkers
 
     def beside(self, estimator):
-        """The folds that run side by side."""
-        return FoldsBeside(self.data.fits)
+        """The folds, side by side with the run."""
+        return FoldRuns(self.data.fits)
 
     def finished(self, estimator):
         """The run from which estimates are computed; automatic ones are off."""
         values = self.side_runs.values[: len(self.trajectory.coef)]
-        losses = self.data.problem.reported_losses(values)
         self.so_far = self.so_far or PathCache()
         self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
-        self.known = {name: {} for name in ESTIMATES}
-        if len(self.data.fold_weights):
-            self.known["cv"] = read_folds(losses[:, 1:], self.data.fold_weights)
-        if _is_asked("loo", estimator):
-            self.known["loo"] = read_rows(estimator, self.trajectory, self.data)
-        if _is_asked("risk", estimator):
-            self.known["risk"] = read_risk(estimator, self.trajectory, self.data)
+        self.known = estimates_of(estimator, self.trajectory, self.data, values)
         return super().finished(estimator)
 
     def warn(self, finished):
-        """Warn about the run, from a few of its rows."""
+        """Warn about uneven columns, from a few of the rows."""
         data = self.data
         warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
 
 
 @dataclass(frozen=True, eq=False)
 class RowsOnWorkers(RowsToFit):
-    """Rows of Dask collections, for a fit.
-
-    Parameters
-    ----------
-    passed : tuple
-        X, y and sample_weight, as :class:`~skacv.dask.rows.RowGroups` takes them.
-    token : str
-        The same for the same collections.
-    """
+    """Rows of Dask collections (X, y, sample_weight), with a token that names them."""
 
     run_type = FitRunOnWorkers
 
@@ -67,19 +52,13 @@ class RowsOnWorkers(RowsToFit):
     def of(cls, *passed):
         return cls(passed, tokenize(*passed))
 
-    def is_same_as(self, other):
+    def is_same_as(self, rows):
         """Whether another fit has the same rows."""
-        return isinstance(other, RowsOnWorkers) and other.token == self.token
+        return isinstance(rows, RowsOnWorkers) and rows.token == self.token
 
     def problem(self, estimator, params, seed, resume):
-        """The problem of these rows, with its folds side by side, and no groups.
-
-        Raises
-        ------
-        ValueError
-            If parameters ask for more than such a run provides.
-        """
-        check_asked(estimator, params)
+        """The problem of these rows, with its folds side by side, and no groups."""
+        check_supported(estimator, params)
         if resume and hasattr(estimator, "coef_path_"):
             raise ValueError(
                 "A recorded run cannot be continued with Dask input: set "
@@ -94,19 +73,8 @@ class RowsOnWorkers(RowsToFit):
 # ------------------------------------------------------------------- refusals
 
 
-def check_asked(estimator, params):
-    """Raise if parameters ask for more than a run on workers provides.
-
-    Parameters
-    ----------
-    params : dict
-        What else ``fit`` was passed.
-
-    Raises
-    ------
-    ValueError
-        The message says what to use instead.
-    """
+def check_supported(estimator, params):
+    """Raise if a run on workers lacks what parameters, or ``params`` of fit, need."""
     if params:
         raise ValueError(
             f"fit passes {', '.join(params)} on to cv, which Dask input does not take: "
@@ -133,15 +101,10 @@ def check_asked(estimator, params):
         )
     available = {"cv", "loo", "risk"} if spec.is_quadratic else {"cv", "loo"}
     for name, estimate in ESTIMATES.items():
-        if name not in available and _is_asked(name, estimator):
-            asked = f"{estimate.parameter}={estimate.setting(estimator)!r}"
+        if name not in available and is_requested(name, estimator):
+            setting = f"{estimate.parameter}={estimate.setting(estimator)!r}"
             raise ValueError(
-                f"{asked} needs single rows, which stay on their workers with Dask "
+                f"{setting} needs single rows, which stay on their workers with Dask "
                 f"input: set {estimate.parameter}=False, and cv=5 to evaluate iterates "
                 "on folds."
             )
-
-
-def _is_asked(name, estimator):
-    """Whether parameters ask for an estimate explicitly."""
-    return ESTIMATES[name].setting(estimator) not in (False, None, "auto")
