@@ -45,11 +45,10 @@ from threadpoolctl import threadpool_limits
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import L1, SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import iterate
+from skacv.optim.trajectory import Phase, iterate
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out import linearised as iacv

@@ -15,10 +15,10 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import UNCENTRED
 from skacv.risk.left_out.replicas import leave_folds_out
 from skacv.risk.memory import curved_run

@@ -9,7 +9,7 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import keeps_data, to_python_scalar
 from .._estimator.run.conditioning import warn_of_uneven_columns
 from .._estimator.run.fit_run import FitRun, RowsToFit
-from ..optim.growing import PathCache
+from ..optim.array_path import PathCache
 from ..optim.updates import ProximalGradient
 from .data import data_of
 from .estimates import estimates_of, is_requested

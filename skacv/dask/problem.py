@@ -166,9 +166,6 @@ class FitsOnWorkers:
     Means, and ``ColumnMaps``, are those of every fit; None takes the problem's.
     """
 
-    # Every update takes a round.
-    n_at_once = 1
-
     def __init__(self, problem, left_out=NOTHING_LEFT_OUT, means=None, columns=None):
         self.problem, self.left_out, self.columns = problem, left_out, columns
         self.means = problem.means.part([0]) if means is None else means
@@ -178,6 +175,10 @@ class FitsOnWorkers:
     @property
     def n_fits(self):
         return self.left_out.n_fits
+
+    def n_at_once(self):
+        """Convergence is tested after every update, which takes a round."""
+        return 1
 
     def start(self, coef):
         """The same coefficients for every fit. Shapes: coef (n_columns, n_outputs)."""

@@ -26,7 +26,7 @@ class FoldRuns(NoSideRuns):
         self._waiting, self.values = [], np.empty((0, all_fits.n_fits))
         self.first_coef = self.last_coef = None
 
-    def fits(self, problem):
+    def fits(self, problem, keeps_predictors=False):
         """The fits that run side by side, first that of the problem."""
         return self.all_fits
 

@@ -8,11 +8,10 @@ from .._estimator.data.training_data import new_rows
 from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import OF_RECORD
 from .._estimator.prediction.predictions import RecordedModel
+from ..optim.array_path import StoredPredictors
 from ..optim.kernel_matrix import KernelMatrix, product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
-from ..optim.phases import first_updates
-from ..optim.predictors import StoredPredictors
-from ..optim.trajectory import Trajectory
+from ..optim.trajectory import Trajectory, first_updates
 from ..risk.left_out.methods import LeaveOneOutTask, Replicated, Spectral, method_for
 from .data import kernel_rows, working_dtype
 

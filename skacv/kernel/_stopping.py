@@ -8,8 +8,7 @@ from .._estimator.parameters import to_python_scalar
 from .._estimator.run.fit import TrajectoryModel
 from .._estimator.run.plan import updates_to_wait
 from .._estimator.run.stopping import Patience
-from ..optim.phases import first_updates, n_planned_updates
-from ..optim.trajectory import Trajectory
+from ..optim.trajectory import Trajectory, first_updates, n_planned_updates
 from ..risk.left_out.side_runs import LabelsAndFolds, SideFolds
 from ..risk.random_labels import random_signs
 

@@ -12,8 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .blocks import slices
-from .design import ColumnDesign, scaled_gram
-from .matrix import ROW_BLOCK, MatrixDesign
+from .design import ROW_BLOCK, ColumnDesign, MatrixDesign, scaled_gram
 from .namespaces import (
     as_dtype,
     dtype_of,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .matrix import InMemoryDesign
+from .design import InMemoryDesign
 
 
 class WithConstant(InMemoryDesign):

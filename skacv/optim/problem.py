@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
+from .array_path import path_values
 from .design import Design
 from .losses import Loss, SquaredError
-from .predictors import path_values
 
 # Directions of relatively less curvature are left alone by Newton's method, such
 # as a constant added to the scores of all classes.

@@ -4,8 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from .blocks import slices
-from .design import scaled_gram
-from .matrix import ROW_BLOCK, MatrixDesign
+from .design import ROW_BLOCK, MatrixDesign, scaled_gram
 
 # Entries that are converted to double precision at a time, at least.
 BLOCK_ENTRIES = 1 << 18

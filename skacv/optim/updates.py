@@ -31,16 +31,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .design import ROUNDINGS
 from .equality import ComparesArrays
 from .fits import Iterate, WeightedFits
+from .hessians import inverse_hessians, newton_direction
 from .penalties import Penalty
 from .preconditioner import Preconditioner
 from .problem import Problem
-
-# A Newton step that raises the objective is halved up to so many times.
-MOST_HALVINGS = 64
-# Objectives that differ by so many roundings are the same.
-ROUNDINGS = 256
 
 __all__ = [
     "Iterate",
@@ -175,21 +172,23 @@ class ProximalGradient(_GradientUpdate):
         It is affine in the iterates, so it applies to their linear predictors,
         residuals and tangents as well.
         """
-        return _extrapolated(current, earlier, self.lookahead)
+        if self.lookahead == 0:
+            return current
+        return current + self.lookahead * (current - earlier)
 
-    def _forward(self, current, earlier, gradient, penalty, scale=1.0):
+    def before_prox(self, current, earlier, gradient, penalty, scale=1.0):
         """The point whose prox is the next iterate; arguments as in :meth:`apply`."""
-        point = self.point(current, earlier)
+        y = self.point(current, earlier)
         if penalty.curvature:
-            gradient = gradient + scale * penalty.smooth_gradient(point)
+            gradient = gradient + scale * penalty.smooth_gradient(y)
         if self.preconditioner is not None:
             gradient = self.preconditioner.dot(gradient)
-        ahead = -self.step_size * gradient
-        if self.momentum == self.lookahead:
-            ahead += point
-        else:
-            ahead += _extrapolated(current, earlier, self.momentum)
-        return ahead
+        v = y
+        if self.momentum != self.lookahead:
+            v = current
+            if self.momentum:
+                v = current + self.momentum * (current - earlier)
+        return v - self.step_size * gradient
 
     def apply(
         self,
@@ -210,8 +209,8 @@ class ProximalGradient(_GradientUpdate):
         scale : float or ndarray of shape (n_fits,)
             Factor of the penalty of every fit.
         """
-        ahead = self._forward(current, earlier, gradient, penalty, scale)
-        return penalty.prox(ahead, self.step_size * scale)
+        point = self.before_prox(current, earlier, gradient, penalty, scale)
+        return penalty.prox(point, self.step_size * scale)
 
     def tangent(
         self,
@@ -233,8 +232,8 @@ class ProximalGradient(_GradientUpdate):
         coef : ndarray of shape (n_columns, 1)
             The iterate after the recorded update.
         """
-        ahead = self._forward(current, earlier, d_gradient, penalty)
-        return penalty.prox_tangent(coef, self.step_size, ahead)
+        point = self.before_prox(current, earlier, d_gradient, penalty)
+        return penalty.prox_tangent(coef, self.step_size, point)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The factors of this iterate and of the one before in an affine update.
@@ -245,8 +244,8 @@ class ProximalGradient(_GradientUpdate):
             Eigenvalues of the objective's Hessian, direction by direction.
         """
         slope = self.step_size * curvature
-        own = (1 + self.momentum) - (1 + self.lookahead) * slope
-        return own, self.lookahead * slope - self.momentum
+        factor = (1 + self.momentum) - (1 + self.lookahead) * slope
+        return factor, self.lookahead * slope - self.momentum
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
@@ -258,14 +257,10 @@ class ProximalGradient(_GradientUpdate):
 
     def point_between(self, current: Iterate, earlier: Iterate) -> Iterate:
         """The point of two iterates at which the gradient is taken, an Iterate."""
-        predictor = current.predictor
-        if predictor is not None:
-            predictor = self.point(predictor, earlier.predictor)
-        return Iterate(self.point(current.coef, earlier.coef), predictor)
-
-
-def _extrapolated(current, earlier, weight):
-    return current if weight == 0 else current + weight * (current - earlier)
+        if self.lookahead == 0:
+            return current
+        pairs = zip(current, earlier)
+        return Iterate(*(z if z is None else self.point(z, w) for z, w in pairs))
 
 
 class Objectives(NamedTuple):
@@ -309,52 +304,45 @@ class NewtonStep(Update):
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
-        objectives = self._known(fits, penalty, state.current, state.memory)
+        objectives = self._objectives_at(fits, penalty, state.current, state.memory)
         point = state.current if objectives is None else objectives.point
-        direction = fits.newton_direction(penalty, point)
+        direction = newton_direction(fits, penalty, point)
         following, objectives = self._damped(
             fits, penalty, state.current, direction, objectives
         )
         return State(following, state.current, memory=objectives)
 
-    def _damped(self, fits, penalty, current, direction, objectives):
-        """The iterate after a step along a direction, and the objectives there.
+    def _objectives_at(self, fits, penalty, current, objectives=None):
+        """The objectives where an update begins, unless the last one left them.
 
-        Parameters
-        ----------
-        objectives : Objectives or None
-            Those at ``current``; None with the squared error, where none are needed.
+        None with the squared error, which needs none.
         """
-        whole = current.coef - self.step_size * direction
+        if objectives is not None or fits.problem.loss.is_quadratic:
+            return objectives
+        if current.predictor is None:
+            current = fits.evaluated(current.coef)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = fits.objectives(penalty, current)
+            # Losses may be small differences of terms as large as at zero.
+            size = np.abs(values) + np.abs(fits.values_at_zero)
+        rounding = ROUNDINGS * np.finfo(float).eps * size
+        return Objectives(values, rounding, current)
+
+    def _damped(self, fits, penalty, current, direction, objectives, max_halvings=64):
+        """The iterate after a step along a direction, and the objectives there."""
+        coef = current.coef - self.step_size * direction
         if fits.problem.loss.is_quadratic:
-            return fits.iterate(whole), None
-        step, coef = np.full(fits.n_fits, self.step_size), whole
-        for _ in range(MOST_HALVINGS):
-            reached = self._objectives(fits, penalty, fits.evaluated(coef))
-            limit = objectives.values + objectives.rounding
-            rises = ~(reached.values <= limit)
+            return fits.iterate(coef), None
+        step = np.full(fits.n_fits, self.step_size)
+        for _ in range(max_halvings):
+            reached = self._objectives_at(fits, penalty, Iterate(coef))
+            rises = ~(reached.values <= objectives.values + objectives.rounding)
             if not rises.any():
-                kept = fits.keeps_predictors
-                return reached.point if kept else Iterate(coef), reached
+                iterate = reached.point if fits.keeps_predictors else Iterate(coef)
+                return iterate, reached
             step = np.where(rises, step / 2, step)
             coef = np.where(rises, current.coef - step * direction, coef)
         return fits.iterate(np.where(rises, current.coef, coef)), None
-
-    def _known(self, fits, penalty, current, objectives):
-        """The objectives where an update begins, as the last one left them or anew."""
-        if objectives is not None or fits.problem.loss.is_quadratic:
-            return objectives
-        is_evaluated = current.predictor is not None
-        point = current if is_evaluated else fits.evaluated(current.coef)
-        return self._objectives(fits, penalty, point)
-
-    @staticmethod
-    def _objectives(fits, penalty, point):
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = fits.objectives(penalty, point)
-            # Losses may be small differences of terms as large as at zero.
-            size = np.abs(values) + np.abs(fits.values_at_zero)
-        return Objectives(values, ROUNDINGS * np.finfo(float).eps * size, point)
 
 
 @dataclass(frozen=True)
@@ -370,8 +358,8 @@ class SimplifiedNewtonStep(NewtonStep):
         """The state after this update of all fits."""
         current, (inverses, objectives) = state.current, state.memory or (None, None)
         if inverses is None:
-            inverses = fits.inverse_hessians(penalty, current)
-        objectives = self._known(fits, penalty, current, objectives)
+            inverses = inverse_hessians(fits, penalty, current)
+        objectives = self._objectives_at(fits, penalty, current, objectives)
         point = current if objectives is None else objectives.point
         gradient = fits.objective_gradient(penalty, point)
         # Outputs of one fit after the other are one vector.
@@ -439,8 +427,8 @@ class Pass(ComparesArrays, _GradientUpdate):
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, float]:
         """Multipliers of a pass with identical batches."""
-        own, _ = self.update.multipliers(curvature)
-        return own**self.n_batches, 0.0
+        factor, _ = self.update.multipliers(curvature)
+        return factor**self.n_batches, 0.0
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after a step on every batch, for all fits."""
@@ -494,8 +482,8 @@ class Pass(ComparesArrays, _GradientUpdate):
         """
         for rows in self.batches:
             batch = fits.batch(rows)
-            predictor = batch.linear_predictor(coef)
-            gradient = batch.gradient(predictor)
+            predictor = batch.predictor(coef)
+            gradient = batch.gradient_of(batch.slopes(predictor))
             scale = fits.penalty_scale
             following = self.update.apply(coef, coef, gradient, penalty, scale)
             yield BatchStep(rows, coef, predictor, following)

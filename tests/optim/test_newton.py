@@ -11,14 +11,22 @@ from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
 from skacv.linear_model import classifiers
 from skacv.optim import fits as engine
 from skacv.optim.arrays import design_of
+from skacv.optim.blocks import slices
 from skacv.optim.column_maps import ColumnMaps
-from skacv.optim.fits import WeightedFits, Weights
+from skacv.optim.fits import (
+    Iterate,
+    WeightedFits,
+    Weights,
+    gradient_by_blocks,
+    gradient_by_rows,
+)
+from skacv.optim.hessians import inverse_hessians, newton_direction
 from skacv.optim.losses import Logistic, Multinomial
 from skacv.optim.penalties import SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Newton, SimplifiedNewton
+from skacv.optim.trajectory import Phase
 
 N, P, N_FITS = 200, 4, 3
 
@@ -46,10 +54,10 @@ def test_inverse_hessians_give_newton_directions(loss, maps, rng):
     point = fits.iterate(coef)
     gradient = fits.gradient_at(point)
     gradient += fits.penalty_scale * penalty.smooth_gradient(coef)
-    inverses = fits.inverse_hessians(penalty, point)
+    inverses = inverse_hessians(fits, penalty, point)
     for r in range(N_FITS):
         found = inverses[r] @ gradient[:, :, r].ravel()
-        expected = fits.newton_direction(penalty, point)[:, :, r].ravel()
+        expected = newton_direction(fits, penalty, point)[:, :, r].ravel()
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
@@ -57,12 +65,10 @@ def test_inverse_hessians_give_newton_directions(loss, maps, rng):
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=repr)
 def test_gradients_by_blocks_of_rows(loss, maps, rng, monkeypatch):
     fits = fits_of(loss, rng, maps)
-    coef = fits.start(rng.standard_normal((P, 3 if loss.is_coupled else 1)))
-    expected = fits.gradient_at(fits.iterate(coef))
-    monkeypatch.setattr(engine, "MOST_AT_ONCE", 10)
-    monkeypatch.setattr(engine, "ENTRIES_PER_BLOCK", 300)
-    found = fits.gradient_at(fits.iterate(coef))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    point = Iterate(fits.start(rng.standard_normal((P, 3 if loss.is_coupled else 1))))
+    monkeypatch.setattr(engine, "blocks", lambda n, _: slices(n, 30))
+    gradient, expected = gradient_by_blocks(fits, point), gradient_by_rows(fits, point)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-14)
 
 
 def test_it_ends_where_newton_does(rng):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from skacv.optim.array_path import LARGEST_BLOCK, Predictors
 from skacv.optim.arrays import design_of
 from skacv.optim.fits import WeightedFits, Weights
-from skacv.optim.predictors import LARGEST_BLOCK, Predictors
 from skacv.optim.problem import Problem
 
 # Blocks of few rows are the largest, those of many the smallest.

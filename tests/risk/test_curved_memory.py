@@ -21,13 +21,13 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.run import run
 from skacv.optim.schedules import (
     GradientDescent,
     Nesterov,
     Newton,
 )
+from skacv.optim.trajectory import Phase
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.memory import curved_run, signed_rows
 from skacv.risk.memory.gradient_points import GradientPoints

@@ -7,14 +7,14 @@ import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
+from skacv.optim.design import MatrixDesign
 from skacv.optim.fits import WeightedFits
-from skacv.optim.matrix import MatrixDesign
 from skacv.optim.penalties import L1, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.screen import WorkingColumns
+from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
 from skacv.risk.averages import mean_with_error
 from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows

@@ -6,10 +6,10 @@ from scipy import sparse
 
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.memory import modes, squared, tangents, traces
 from skacv.risk.memory.memory_matrix import estimate_risk

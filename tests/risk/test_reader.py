@@ -9,7 +9,6 @@ import pytest
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import L1, SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -20,6 +19,7 @@ from skacv.optim.schedules import (
     StochasticGradient,
     fixed_batches,
 )
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.left_out.methods import coefficients_without, leave_one_out
 from skacv.risk.left_out.replicas import leave_folds_out

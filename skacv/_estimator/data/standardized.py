@@ -13,7 +13,7 @@ from sklearn.utils.sparsefuncs import inplace_csr_column_scale, mean_variance_ax
 
 from ...optim.arrays import design_of
 from ...optim.column_maps import ColumnMaps
-from ...optim.moments import CONSTANT
+from ...optim.design import ROUNDINGS
 from ...optim.namespaces import as_dtype, dtype_of, is_on_device, to_device_of, to_numpy
 
 
@@ -75,7 +75,7 @@ class Standardized:
         """
         mean, variance = _mean_and_variance(X, weights)
         centers = has_intercept and not sparse.issparse(X)
-        rounding = CONSTANT * np.finfo(float).eps
+        rounding = ROUNDINGS * np.finfo(float).eps
         is_constant = variance <= (rounding * mean) ** 2
         scale = np.sqrt(np.where(is_constant, 1.0, variance))
         if centers:  # what is left of constant columns is zero, not a rounding
@@ -132,7 +132,7 @@ class Standardized:
         squares of the entries.
         """
         # As of all rows, a column that is constant is not scaled, in its own units.
-        is_constant = variance <= CONSTANT * np.finfo(float).eps * squares
+        is_constant = variance <= ROUNDINGS * np.finfo(float).eps * squares
         variance = np.where(is_constant, 1.0, variance)
         spread = np.where(is_constant, 1 / self.scale[:, None], np.sqrt(variance))
         factor = np.ones((n_columns, mean.shape[1]))

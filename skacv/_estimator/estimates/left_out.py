@@ -5,10 +5,9 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ...optim.array_path import path_values
 from ...optim.blocks import slices
-from ...optim.phases import first_updates
-from ...optim.predictors import path_values
-from ...optim.trajectory import Trajectory
+from ...optim.trajectory import Trajectory, first_updates
 from ...risk.averages import (
     by_unit,
     error_of_repeats,

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
-from ...optim.array_path import ArrayPath
-from ...optim.growing import PathCache
+from ...optim.array_path import ArrayPath, PathCache
 from ...optim.trajectory import Trajectory
 from ..data.training_data import TrainingData
 from ..parameters import to_python_scalar

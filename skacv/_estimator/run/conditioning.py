@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...optim.contraction import covered_share
-from ...optim.moments import CONSTANT
+from ...optim.design import ROUNDINGS
 
 # Rows whose entries say how large the columns are.
 SAMPLED_ROWS = 500
@@ -59,7 +59,7 @@ def _mean_squares(design):
     """Mean square of every column; zero where a column is constant but for rounding."""
     squares = design.column_sizes()[0] ** 2 / design.shape[0]
     if design.center is not None:
-        rounding = CONSTANT * np.finfo(float).eps * design.center[:, 0]
+        rounding = ROUNDINGS * np.finfo(float).eps * design.center[:, 0]
         squares[squares <= rounding**2] = 0
     return squares
 

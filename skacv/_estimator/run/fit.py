@@ -14,10 +14,9 @@ from ..._compat import (
     with_callbacks,
 )
 from ..._warnings import warn
-from ...optim.growing import PathCache
-from ...optim.phases import first_updates, n_planned_updates
+from ...optim.array_path import PathCache
 from ...optim.threads import threads_for
-from ...optim.trajectory import Trajectory
+from ...optim.trajectory import Trajectory, first_updates, n_planned_updates
 from ...risk.left_out.methods import is_cheap
 from ...risk.left_out.replicas import replicas_beside
 from ...risk.left_out.side_runs import SideFolds

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sklearn.utils import check_random_state
 
-from ...optim.growing import PathCache
+from ...optim.array_path import PathCache
 from ...optim.run import LiveRun
 from ..estimates.readers import FinishedRun
 from .warm_start import as_recorded, starting_point

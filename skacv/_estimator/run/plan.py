@@ -9,9 +9,8 @@ import numpy as np
 
 from ...optim.families import except_last
 from ...optim.penalties import SquaredL2
-from ...optim.phases import Phase, smoothness_under
 from ...optim.schedules import GradientDescent, Nesterov, Newton
-from ...optim.trajectory import Trajectory
+from ...optim.trajectory import Phase, Trajectory, smoothness_under
 from ...risk.leave_out_rule import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
 from ...risk.left_out.workload import Workload

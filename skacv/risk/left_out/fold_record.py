@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...optim.growing import with_room
-from ...optim.predictors import Predictors, StoredPredictors
+from ...optim.array_path import Predictors, StoredPredictors, with_room
 
 # Coefficients of folds that wait until their predictions are computed, in numbers, and
 # as many iterates at most.

@@ -36,7 +36,7 @@ class SideFolds(NoSideRuns):
         self._refits = refit.without(problem, counts_in(folds, len(problem.target)))
         self._begun = self._ended = self._recorded = None
 
-    def fits(self, problem):
+    def fits(self, problem, keeps_predictors=False):
         """The fits that run side by side, that of the problem first."""
         refits, n_whole = self._refits, 1 + self.n_labelled
         own = np.repeat(problem.row_weights.astype(np.float64), n_whole, axis=1)
@@ -46,7 +46,7 @@ class SideFolds(NoSideRuns):
         scale = np.concatenate([np.ones(n_whole), refits.penalty_scale])
         columns = refits.columns and refits.columns.beside_the_run(n_whole)
         weights = Weights(weights, scale, refits.refits_intercept, columns)
-        return WeightedFits(problem, weights, self._targets())
+        return WeightedFits(problem, weights, self._targets(), keeps_predictors)
 
     def _targets(self):
         """Targets of all fits; None where they are those of the problem."""
@@ -159,4 +159,4 @@ class LabelsAndFolds(SideFolds):
         """Residuals of the run on the target, and on the labels."""
         labelled = predictor[:, :, 1 : 1 + self.n_labelled].reshape(len(predictor), -1)
         labelled = labelled[:, : self.labels.shape[1]] + self.labels
-        return self.own(predictor) - self._problem.target, labelled
+        return predictor[self.of_problem] - self._problem.target, labelled

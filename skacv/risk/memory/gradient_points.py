@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ...optim.array_path import StoredPredictors
 from ...optim.fits import WeightedFits
-from ...optim.predictors import StoredPredictors
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..reader import Unreadable

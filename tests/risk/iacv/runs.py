@@ -17,10 +17,10 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import StochasticGradient
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out.linearised import leave_one_out
 from tests.oracles import iterates_without

@@ -17,8 +17,8 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase
 from skacv.risk.left_out import correction as corrections
 from skacv.risk.left_out.correction import Correction
 from tests.cases import covering

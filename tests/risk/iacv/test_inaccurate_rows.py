@@ -6,10 +6,10 @@ import pytest
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, Nesterov
+from skacv.optim.trajectory import Phase
 from skacv.optim.updates import NewtonStep, Pass, ProximalGradient
 from skacv.risk.left_out import methods, workload
 from skacv.risk.left_out.linearised import leave_one_out

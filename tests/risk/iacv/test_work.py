@@ -13,13 +13,13 @@ from skacv.optim.arrays import design_of
 from skacv.optim.families import except_last
 from skacv.optim.losses import Huber, Logistic, Multinomial
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.schedules import (
     GradientDescent,
     HeavyBall,
     Nesterov,
     StochasticGradient,
 )
+from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
 from skacv.risk.left_out import correction, linearised, row_replicas
 from skacv.risk.left_out.correction import Correction

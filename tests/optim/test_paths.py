@@ -6,9 +6,10 @@ from sklearn.base import clone
 
 from skacv import TrajectoryLasso, TrajectoryLogisticRegression
 from skacv.optim import fits
+from skacv.optim.array_path import PathCache, with_room
 from skacv.optim.arrays import design_of
+from skacv.optim.blocks import slices
 from skacv.optim.fits import WeightedFits, Weights
-from skacv.optim.growing import PathCache, with_room
 from skacv.optim.losses import Huber, Logistic, Multinomial
 from skacv.optim.problem import Problem
 from skacv.risk.left_out import replicas
@@ -57,8 +58,8 @@ def test_slopes_in_blocks_are_those_of_all_rows(loss, n_outputs, rng, monkeypatc
     predictor = rng.standard_normal((n_fits * n_outputs, n_rows)).T
     predictor = predictor.reshape(n_rows, n_outputs, n_fits)
     expected = side_by_side.slopes(predictor)
-    monkeypatch.setattr(fits, "MOST_AT_ONCE", 10)
-    monkeypatch.setattr(fits, "ENTRIES_PER_BLOCK", 7 * n_outputs * n_fits)
+    monkeypatch.setattr(fits, "LARGE_BYTES", 10)
+    monkeypatch.setattr(fits, "blocks", lambda n, _: slices(n, 7))
     found = side_by_side.slopes(predictor)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
