@@ -27,6 +27,6 @@ def warn(message, category):
 @contextmanager
 def collected_warnings():
     """The warnings of a block, in a list, to be given later or not."""
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as collected:
         warnings.simplefilter("always")
-        yield found
+        yield collected

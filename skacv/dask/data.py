@@ -69,7 +69,7 @@ class DataOnWorkers(ColumnData):
         return None
 
 
-def data_of(estimator, X, y, sample_weight):
+def data_of(estimator, spec, X, y, sample_weight):
     """Collections as :class:`DataOnWorkers`, the problem of a linear model."""
     groups = RowGroups(X, y, sample_weight)
     if groups.n_rows < 2:
@@ -91,7 +91,7 @@ def data_of(estimator, X, y, sample_weight):
         )
         moments = groups.sum(block_moments, n_folds, combine=add_moments)
     sample = _sample(estimator, groups, coder, loss, names, columns)
-    return _on_workers(estimator, groups, moments, n_folds, coder, sample, spreads)
+    return _on_workers(spec, groups, moments, n_folds, coder, sample, spreads)
 
 
 def _standardize(groups, moments, has_intercept, n_folds):
@@ -127,7 +127,7 @@ def _sample(estimator, groups, coder, loss, names, columns):
     return column_data(samples, encoded, estimator.fit_intercept)
 
 
-def _on_workers(estimator, groups, moments, n_folds, coder, sample, spreads):
+def _on_workers(spec, groups, moments, n_folds, coder, sample, spreads):
     """The data of all rows, from those of a ``sample`` of them."""
     is_centered, has_constant = sample.is_centered, sample.has_constant
     offset, center = sample.offset, sample.center
@@ -149,9 +149,7 @@ def _on_workers(estimator, groups, moments, n_folds, coder, sample, spreads):
         row_weights=None,
         loss=sample.problem.loss,
         groups=groups,
-        rule=LeaveOutRule(
-            refits_intercept=is_centered, is_sum=estimator._spec().strengths.is_sum
-        ),
+        rule=LeaveOutRule(refits_intercept=is_centered, is_sum=spec.strengths.is_sum),
         has_constant=has_constant,
         means=means,
         spreads=spreads,

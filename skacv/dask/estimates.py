@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .._estimator.data.row_summary import MOST_COLUMNS, RowSummary
+from .._estimator.data.row_summary import MAX_COLUMNS, RowSummary
 from .._estimator.estimates.memory_matrix import read_memory_matrix
 from .._estimator.estimates.readers import ESTIMATES, FinishedRun
 from .._estimator.run.summary_data import summary_data
@@ -29,7 +29,7 @@ from .problem import FitsOnWorkers
 from .summary import merge_summaries
 
 
-def estimates_of(estimator, trajectory, data, values):
+def estimates_of(estimator, spec, trajectory, data, values):
     """Fitted attributes of every estimate, by its name; automatic ones are off.
 
     Shapes: values (n_iterates, 1 + n_folds), as of :class:`FoldRuns`.
@@ -42,7 +42,7 @@ def estimates_of(estimator, trajectory, data, values):
         attributes["cv"] = cv
     for name, read in (("loo", loo_attributes), ("risk", risk_attributes)):
         if is_requested(name, estimator):
-            attributes[name] = read(estimator, trajectory, data)
+            attributes[name] = read(estimator, spec, trajectory, data)
     return attributes
 
 
@@ -51,7 +51,7 @@ def is_requested(name, estimator):
     return ESTIMATES[name].setting(estimator) not in (False, None, "auto")
 
 
-def loo_attributes(estimator, trajectory, data):
+def loo_attributes(estimator, spec, trajectory, data):
     """Fitted attributes of leave-one-out, for ``loo`` random rows."""
     problem = data.problem
     n_rows = problem.groups.n_rows
@@ -105,14 +105,14 @@ def _loo_predictors(problem, trajectory, rows, block):
     return np.stack(path)
 
 
-def risk_attributes(estimator, trajectory, data):
+def risk_attributes(estimator, spec, trajectory, data):
     """Fitted attributes of the memory matrix, for the squared error."""
     is_nonzero = trajectory.expand_to_groups(trajectory.coef.any(axis=(0, 2)))
     columns = np.flatnonzero(is_nonzero) if is_nonzero.any() else np.arange(1)
-    if len(columns) > MOST_COLUMNS:
+    if len(columns) > MAX_COLUMNS:
         raise ValueError(
             f"The run has moved {len(columns)} columns, but risk_path_ of Dask input "
-            f"uses moments of at most {MOST_COLUMNS}: set risk=False, and cv=5 to "
+            f"uses moments of at most {MAX_COLUMNS}: set risk=False, and cv=5 to "
             "evaluate iterates on folds."
         )
     args = columns, data.offset, data.is_1d
@@ -124,7 +124,7 @@ def risk_attributes(estimator, trajectory, data):
     ]
     coef = trajectory.coef[:, columns].astype(np.float64)
     record = Trajectory.recorded(data.problem, coef, phases)
-    return read_memory_matrix(FinishedRun(estimator, record, data, []))
+    return read_memory_matrix(FinishedRun(estimator, record, data, [], spec=spec))
 
 
 def _summarise(block, columns, offset, is_1d):

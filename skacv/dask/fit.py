@@ -8,7 +8,7 @@ from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import keeps_data, to_python_scalar
 from .._estimator.run.conditioning import warn_of_uneven_columns
-from .._estimator.run.fit_run import FitRun, RowsToFit
+from .._estimator.run.source import Source
 from ..optim.array_path import PathCache
 from ..optim.updates import ProximalGradient
 from .data import data_of
@@ -16,64 +16,59 @@ from .estimates import estimates_of, is_requested
 from .run import FoldRuns, RunOnWorkers
 
 
-class FitRunOnWorkers(FitRun):
-    """A run of rows on workers."""
+@dataclass(eq=False)
+class DaskSource(Source):
+    """Collections, for a fit whose rows stay on workers."""
 
     live_type = RunOnWorkers
 
-    def beside(self, estimator):
-        """The folds, side by side with the run."""
-        return FoldRuns(self.data.fits)
+    token: str = ""
 
-    def finished(self, estimator):
-        """The run from which estimates are computed; automatic ones are off."""
-        values = self.side_runs.values[: len(self.trajectory.coef)]
-        self.so_far = self.so_far or PathCache()
-        self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
-        self.known = estimates_of(estimator, self.trajectory, self.data, values)
-        return super().finished(estimator)
+    def validate(self, estimator, spec):
+        """Identify the collections: equal ones have the same token."""
+        self.token = tokenize(self.X, self.y, self.sample_weight)
 
-    def warn(self, finished):
-        """Warn about uneven columns, from a few of the rows."""
-        data = self.data
-        warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
+    def is_of(self, source):
+        return False  # tokens decide
 
+    def is_same(self, source):
+        return isinstance(source, DaskSource) and source.token == self.token
 
-@dataclass(frozen=True, eq=False)
-class RowsOnWorkers(RowsToFit):
-    """Rows of Dask collections (X, y, sample_weight), with a token that names them."""
-
-    run_type = FitRunOnWorkers
-
-    passed: tuple
-    token: str
-
-    @classmethod
-    def of(cls, *passed):
-        return cls(passed, tokenize(*passed))
-
-    def is_same_as(self, rows):
-        """Whether another fit has the same rows."""
-        return isinstance(rows, RowsOnWorkers) and rows.token == self.token
-
-    def problem(self, estimator, params, seed, resume):
+    def problem(self, estimator, run, params, recorded):
         """The problem of these rows, with its folds side by side, and no groups."""
-        check_supported(estimator, params)
-        if resume and hasattr(estimator, "coef_path_"):
+        check_settings(estimator, run.spec, params)
+        if recorded is not None:
             raise ValueError(
                 "A recorded run cannot be continued with Dask input: set "
                 "warm_start=False, or run it in stages with fit_up_to on the same "
                 "collections."
             )
-        data = data_of(estimator, *self.passed)
+        data = data_of(estimator, run.spec, self.X, self.y, self.sample_weight)
         check_loo(estimator.loo, data.n_samples)
         return data, [], None
+
+    def side_runs(self, estimator, run):
+        return FoldRuns(run.data.fits)
+
+    def finish(self, estimator, run):
+        """The run from which estimates are computed; automatic ones are off."""
+        data, trajectory = run.data, run.trajectory
+        values = run.side_runs.values[: len(trajectory.coef)]
+        run.so_far = run.so_far or PathCache()
+        run.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
+        run.known = estimates_of(estimator, run.spec, trajectory, data, values)
+        return super().finish(estimator, run)
+
+    def warn(self, estimator, finished):
+        """Warn about uneven columns, from a few of the rows."""
+        data = finished.data
+        warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
 
 
 # ------------------------------------------------------------------- refusals
 
 
-def check_supported(estimator, params):
+def check_settings(estimator, spec, params):
     """Raise if a run on workers lacks what parameters, or ``params`` of fit, need."""
     if params:
         raise ValueError(
@@ -81,7 +76,6 @@ def check_supported(estimator, params):
             "give cv a number of folds."
         )
     # Two rows suffice: the kind of update does not depend on their number.
-    spec = estimator._spec()
     update = spec.solver.update(2)
     if type(update) is not ProximalGradient or update.preconditioner is not None:
         raise ValueError(

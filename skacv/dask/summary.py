@@ -6,7 +6,7 @@ import dask
 import numpy as np
 from dask import delayed
 
-from .._estimator.data.row_summary import RowSummary, taken_in
+from .._estimator.data.row_summary import RowSummary, with_block
 from .rows import FAN, aligned, n_threads, sizes_of
 
 
@@ -35,7 +35,7 @@ def summarised(X, y, sample_weight, n_folds, n_sampled):
 
 def _with_block(summary, number, first, X, y, weight):
     # A retry needs the summary before as it was.
-    return taken_in(deepcopy(summary), number, X, y, weight, first_row=first)
+    return with_block(deepcopy(summary), number, X, y, weight, first_row=first)
 
 
 def merge_summaries(*parts):

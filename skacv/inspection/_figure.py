@@ -15,21 +15,12 @@ BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY_BLUE = "#E69F00", "#56B4E9"
 PALETTE = BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE
 BLACK, GREY = "#000000", "#666666"
-# In longer runs the early iterates are drawn larger.
-LONG_RUN = 100
+# Iterates up to the threshold have equal distances, later ones shrink.
 SCALES = {"symlog": {"linthresh": 10}}
 
 
 def recorded(estimator, X=None):
-    """The fitted estimator with the paths, and X as it sees it.
-
-    Parameters
-    ----------
-    estimator : fitted estimator, TrajectoryEarlyStoppingCV, or Pipeline that
-        ends with one of them
-    X : array-like, optional
-        As the given estimator takes it.
-    """
+    """The fitted estimator with the paths, and X as it sees it."""
     last, X = last_step(estimator, X)
     check_is_fitted(last)
     inner = getattr(last, "estimator_", last)
@@ -47,11 +38,10 @@ def recorded(estimator, X=None):
 
 
 def iteration_scale(estimator, n_shown=0):
-    """Early iterates of a long run matter most; along several strengths all do.
-
-    Runs of others may make the axis longer, of ``n_shown`` iterates.
-    """
-    is_long = max(estimator.n_iter_, n_shown) > LONG_RUN
+    """Early iterates of a long run matter most; along several strengths all do."""
+    # Long: a further power of the threshold is in it.
+    long_run = SCALES["symlog"]["linthresh"] ** 2
+    is_long = max(estimator.n_iter_, n_shown) > long_run
     return "symlog" if is_long and not estimator._changes_strength() else "linear"
 
 
@@ -59,11 +49,6 @@ def coef_path_of(estimator, target):
     """The coefficients of every iterate for one target.
 
     Shapes: returned (n_iter + 1, n_features).
-
-    Raises
-    ------
-    ValueError
-        If there is no such target.
     """
     path = estimator.coef_path_
     path = path[:, None] if path.ndim == 2 else path
@@ -108,12 +93,7 @@ class Display:
 
 
 class PathDisplay(Display):
-    """A plot along the iterations, with a line at the one in use and a legend.
-
-    A subclass has ``iteration``, ``estimator_name`` and ``xscale``, and defines
-    ``_draw_paths(ax)``, which draws all else and returns the number of iterates on the
-    axis and what the title says.
-    """
+    """A plot along the iterations, with a line at the one in use and a legend."""
 
     def _draw(self, ax):
         n_iterates, title = self._draw_paths(ax)

@@ -19,9 +19,6 @@ from ._figure import (
     recorded,
 )
 
-# As many curves as a legend can name.
-MAX_NAMED = 8
-MAX_DRAWN = 200
 NAMED = {"linewidth": 1.6, "zorder": 3}
 UNNAMED = {"color": BLUE, "alpha": 0.25, "linewidth": 0.8, "zorder": 2}
 
@@ -106,27 +103,21 @@ class CoefficientPathDisplay(PathDisplay):
         return display.plot(ax=ax)
 
     def _draw_paths(self, ax):
-        path = self.coef_path
+        path, names = self.coef_path, self.feature_names
         ever = np.flatnonzero((path != 0).any(axis=0))
         order = ever[np.argsort(-np.abs(path[self.iteration, ever]), kind="stable")]
         self.lines_ = []
-        for rank, j in enumerate(order[:MAX_DRAWN]):
+        for rank, j in enumerate(order[:200]):
             style = UNNAMED
-            if rank < MAX_NAMED:
-                style = NAMED | {"color": f"C{rank}", "label": self._name(j)}
+            if rank < 8:  # as many as a legend can name
+                label = f"feature {j}" if names is None else names[j]
+                style = NAMED | {"color": f"C{rank}", "label": label}
             self.lines_ += ax.plot(path[:, j], **style)
         ax.axhline(0, color="black", linewidth=0.6)
         self._mark_iteration(ax)
         ax.set_ylabel("coefficient")
         n_kept = np.count_nonzero(path[self.iteration])
         return len(path), f"{n_kept} of {path.shape[1]} coefficients in use"
-
-    def _name(self, j):
-        return f"feature {j}" if self.feature_names is None else self.feature_names[j]
-
-
-# Columns and iterates that are drawn unless others are asked for.
-N_COLUMNS, N_SHOWN = 3, 12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -239,10 +230,13 @@ class CoefficientIntervalDisplay(PathDisplay):
         path, xscale = coef_path_of(inner, target), iteration_scale(inner)
         if columns is None:
             columns = np.argsort(-np.abs(path[inner.iteration_]), kind="stable")
-            columns = columns[:N_COLUMNS]
+            columns = columns[:3]
         if iterations is None:
-            iterations = _spread(inner.n_iter_, inner.iteration_, xscale)
-        places = places_of_columns(inner, columns)
+            n_iter = inner.n_iter_
+            space = np.geomspace if xscale == "symlog" else np.linspace
+            iterates = space(1, n_iter, 12) if n_iter else [0]
+            iterations = np.unique([*np.round(iterates).astype(int), inner.iteration_])
+        indices = places_of_columns(inner, columns)
         intercepts = inner.intercept_path_.reshape(len(path), -1)[:, target]
         tables = list(
             interval_tables(
@@ -250,13 +244,15 @@ class CoefficientIntervalDisplay(PathDisplay):
             )
         )
         parts = {
-            name: np.stack([_of_target(table[name], target) for table in tables])
+            name: np.stack(
+                [table[name].reshape(len(indices), -1)[:, target] for table in tables]
+            )
             for name in ("estimate", "lower", "upper")
         }
         display = cls(
             iterations=np.asarray(iterations),
             **parts,
-            coef_path=np.column_stack([path, intercepts])[:, places],
+            coef_path=np.column_stack([path, intercepts])[:, indices],
             feature_names=[str(name) for name in tables[0]["column"]],
             iteration=inner.iteration_,
             coverage=coverage,
@@ -303,14 +299,3 @@ class CoefficientIntervalDisplay(PathDisplay):
             color=color,
             zorder=3,
         )
-
-
-def _spread(n_iter, iteration, xscale):
-    """A dozen iterates along the run, and the one in use."""
-    space = np.geomspace if xscale == "symlog" else np.linspace
-    found = space(1, n_iter, N_SHOWN) if n_iter else [0]
-    return np.unique([*np.round(found).astype(int), iteration])
-
-
-def _of_target(part, target):
-    return part if part.ndim == 1 else part[:, target]

@@ -167,13 +167,13 @@ class PermutationImportanceDisplay(Display):
     def _draw(self, ax):
         mean, spread = self.importances.mean(axis=1), self.importances.std(axis=1)
         order = np.argsort(-mean, kind="stable")[: self.max_features]
-        places = np.arange(len(order))
+        heights = np.arange(len(order))
         ax.axvline(0, color=GREY, linewidth=0.6)
         drawn = ax.errorbar(
-            mean[order], places, xerr=spread[order], fmt="o", color=BLUE, capsize=3
+            mean[order], heights, xerr=spread[order], fmt="o", color=BLUE, capsize=3
         )
         self.points_ = drawn.lines[0]
-        ax.set_yticks(places, [self.feature_names[j] for j in order])
+        ax.set_yticks(heights, [self.feature_names[j] for j in order])
         ax.invert_yaxis()
         ax.set_xlabel(f"decrease of the {self.score_name}, mean ± s.d.")
         return "permutation importances"

@@ -36,9 +36,6 @@ STYLES = (
     {"color": SKY_BLUE, "linewidth": 1.8},
 )
 
-# What the bar of one weight takes of the height of a figure.
-HEIGHT_OF_BAR = 0.085
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RiskPathDisplay(PathDisplay):
@@ -69,7 +66,7 @@ class RiskPathDisplay(PathDisplay):
         Scale of the axis of the iterations.
     loss : str, default="squared error"
         Name of the loss, for the label of the axis.
-    others : dict of str to ndarray, default=None
+    member_paths : dict of str to ndarray, default=None
         Paths of the criterion for the other members that were compared.
     weights : dict of str to float, default=None
         Weights of the members of a blend, drawn as bars; None draws none.
@@ -107,7 +104,7 @@ class RiskPathDisplay(PathDisplay):
     estimator_name: str | None = None
     xscale: str = "symlog"
     loss: str = "squared error"
-    others: dict | None = None
+    member_paths: dict | None = None
     weights: dict | None = None
 
     @classmethod
@@ -159,16 +156,16 @@ default=None
         staged_loss = inner.staged_loss if is_own else partial(_log_losses, inner)
         test_path = None if X_test is None else staged_loss(X_test, y_test)
         estimates, criterion = _estimates(inner) if is_own else {}, None
-        name, others = type(inner).__name__, {}
+        name, member_paths = type(inner).__name__, {}
         if getattr(stopping, "criterion_", None) in ESTIMATES:  # no scorer
             criterion = stopping.criterion_
             # Those of another loss have another axis.
             name, alike = stopping.best_member_, stopping._alike
-            others = {each: stopping.member_paths_[each] for each in alike}
+            member_paths = {member: stopping.member_paths_[member] for member in alike}
             # Members are compared on the rows that all have held out.
             if is_own:
                 error = estimates[criterion][1]
-            estimates[criterion] = others.pop(name), error
+            estimates[criterion] = member_paths.pop(name), error
         display = cls(
             estimates=estimates,
             train_path=inner.train_path_ if is_own else None,
@@ -177,9 +174,11 @@ default=None
             test_path=test_path,
             tested=inner.recorded_iterations(),
             estimator_name=name,
-            xscale=iteration_scale(inner, max(map(len, others.values()), default=0)),
+            xscale=iteration_scale(
+                inner, max(map(len, member_paths.values()), default=0)
+            ),
             loss=inner._loss.name if is_own else "log loss",
-            others=others,
+            member_paths=member_paths,
             weights=weights if sum(map(bool, weights.values())) > 1 else None,
         )
         return display.plot(ax=ax)
@@ -193,7 +192,7 @@ default=None
         ax.set_ylim(*self._limits())
         ax.set_ylabel(f"mean {self.loss}")
         drawn = [path for path, _ in self.estimates.values()]
-        drawn += (self.others or {}).values()
+        drawn += (self.member_paths or {}).values()
         if self.train_path is not None:
             drawn.append(self.train_path)
         return max(map(len, drawn)), "risk of every iterate"
@@ -202,7 +201,7 @@ default=None
         """Beside the curves if these are many, above the bars of weights."""
         if self.weights:
             return {"loc": "upper left", "bbox_to_anchor": (1, 1)}
-        return super()._place_of_legend() if self.others else {}
+        return super()._place_of_legend() if self.member_paths else {}
 
     def _draw_estimates(self, ax):
         self.lines_ = {}
@@ -224,7 +223,7 @@ default=None
         used = {line.get_color() for line in self.lines_.values()}
         free = [style["color"] for style in STYLES if style["color"] not in used]
         self.other_lines_ = {}
-        for (name, path), color in zip((self.others or {}).items(), cycle(free)):
+        for (name, path), color in zip((self.member_paths or {}).items(), cycle(free)):
             (self.other_lines_[name],) = ax.plot(
                 path, label=name, color=color, linewidth=1, zorder=1.9
             )
@@ -238,17 +237,17 @@ default=None
         if self.criterion is not None:
             colors[self.estimator_name] = self.lines_[self.criterion].get_color()
         n_bars = len(self.weights)
-        beside = ax.inset_axes([1.06, 0.06, 0.3, HEIGHT_OF_BAR * n_bars])
-        for place, (name, value) in enumerate(self.weights.items()):
+        bar_axes = ax.inset_axes([1.06, 0.06, 0.3, 0.085 * n_bars])
+        for k, (name, value) in enumerate(self.weights.items()):
             color = colors.get(name, GREY)
-            bars = beside.barh(place, value, height=0.3, color=color)
+            bars = bar_axes.barh(k, value, height=0.3, color=color)
             self.weight_bars_[name] = bars[0]
-            beside.text(
-                0, place - 0.2, f" {name} {value:.2f}", fontsize="small", va="bottom"
+            bar_axes.text(
+                0, k - 0.2, f" {name} {value:.2f}", fontsize="small", va="bottom"
             )
-        beside.set(xlim=(0, 1), ylim=(n_bars - 0.7, -0.9), xticks=[], yticks=[])
-        beside.set_title("weights of the blend", fontsize="small", loc="left")
-        beside.spines[["top", "right", "bottom"]].set_visible(False)
+        bar_axes.set(xlim=(0, 1), ylim=(n_bars - 0.7, -0.9), xticks=[], yticks=[])
+        bar_axes.set_title("weights of the blend", fontsize="small", loc="left")
+        bar_axes.spines[["top", "right", "bottom"]].set_visible(False)
 
     def _draw_errors(self, ax):
         self.test_line_ = None
@@ -279,16 +278,11 @@ default=None
         )
 
     def _limits(self):
-        """Limits of the axis of the risks.
-
-        The training error of an interpolating model falls by orders of magnitude, and
-        the risk of late iterates may rise as much: values above both the start and
-        twice the minimum are not shown.
-        """
+        """Limits of the axis of the risks."""
         shown = [path for path, _ in self.estimates.values()]
         if self.test_path is not None:
             shown.append(self.test_path)
-        shown += (self.others or {}).values()
+        shown += (self.member_paths or {}).values()
         shown = shown or [self.train_path]
         low = min(path.min() for path in shown)
         begun = max(path[0] for path in shown)
@@ -305,20 +299,20 @@ def _log_losses(inner, X, y):
     y = np.asarray(y)
     return np.array(
         [
-            log_loss(y, found, labels=inner.classes_)
-            for found in inner.staged_predict_proba(X)
+            log_loss(y, probabilities, labels=inner.classes_)
+            for probabilities in inner.staged_predict_proba(X)
         ]
     )
 
 
 def _estimates(inner):
     """Every estimate that a fitted estimator has, with its standard error."""
-    found = {
+    paths = {
         name: (getattr(inner, estimate.path), getattr(inner, estimate.se_path))
         for name, estimate in ESTIMATES.items()
         if hasattr(inner, estimate.path)
     }
-    if not found:
+    if not paths:
         parameters = [
             estimate.parameter
             for estimate in ESTIMATES.values()
@@ -328,4 +322,4 @@ def _estimates(inner):
             f"This {type(inner).__name__} was fitted without any estimate of the risk, "
             f"so there is none to draw. Switch one on: {', '.join(parameters)}."
         )
-    return found
+    return paths

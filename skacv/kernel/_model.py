@@ -21,10 +21,14 @@ from .._estimator.parameters import (
     set_parameters,
     to_python_scalar,
 )
-from .._estimator.run.fit import in_use, shape_of
-from .._estimator.run.plan import ModelSpec, ridge_penalty
-from .._estimator.run.streaming import rows_to_fit
-from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
+from .._estimator.run.fit import in_use
+from .._estimator.run.plan import (
+    N_SMOOTH_STRENGTHS,
+    ModelSpec,
+    Strengths,
+    ridge_penalty,
+)
+from .._estimator.run.source import shape_of
 from .._typing import RandomState
 from .._warnings import warn
 from ..optim.contraction import Shares
@@ -128,13 +132,13 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     # ---------------------------------------------------------------- the problem
 
-    def _data_of(self, samples, encoded, folds, seed, resume):
+    def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem that samples make, on their kernel, and the folds of its rows."""
-        attributes, kernel, rows = self._kernel_on(samples, folds, seed)
+        attributes, kernel, rows = self._kernel_on(samples, folds, run.seed)
         encoded = replace(encoded, names={**encoded.names, **attributes})
-        data = kernel_data(self, samples, encoded, kernel, rows, seed)
+        data = kernel_data(self, samples, encoded, kernel, rows, run.seed)
         # The problem has the rows in another order.
-        index = data.places_of(samples.rows)
+        index = data.rows_of_samples(samples.rows)
         return data, [(index[train], index[held_out]) for train, held_out in folds]
 
     def _kernel_on(self, samples, folds, seed):
@@ -208,7 +212,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         t = trajectory.n_updates if is_last else run.best
         n_paths = np.searchsorted(stored, t) + 1
         return {
-            **in_use(self, path[:n_paths], intercept_path[: t + 1]),
+            **in_use(run.spec, path[:n_paths], intercept_path[: t + 1]),
             "iteration_": t,
             "dual_coef_path_": path,
             "stored_iterations_": stored,
@@ -261,7 +265,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         # Kernels that follow X are those with a scale.
         if not (is_auto and self._follows_X) or is_collection(X):
             return [{}]
-        samples = rows_to_fit(self, X, y, sample_weight).samples
+        samples, _ = self._encoded_samples(X, y, sample_weight)
         if len(samples.y) > MOST_ROWS:
             return [{}]
         X = self._standardized(samples).X

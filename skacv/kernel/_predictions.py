@@ -9,7 +9,7 @@ from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import OF_RECORD
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.array_path import StoredPredictors
-from ..optim.kernel_matrix import KernelMatrix, product
+from ..optim.kernel_matrix import KernelMatrix, kernel_product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..optim.trajectory import Trajectory, first_updates
 from ..risk.left_out.methods import LeaveOneOutTask, Replicated, Spectral, method_for
@@ -71,7 +71,7 @@ class RecordedKernelModel(RecordedModel):
                 as_dtype(self._columns.applied(rows), flat.dtype)
                 for rows in (X, self.X_fit_)
             )
-            predictions = product(self._kernel, X, Z, flat, self._map)
+            predictions = kernel_product(self._kernel, X, Z, flat, self._map)
         return predictions.reshape(len(predictions), *dual_coef.shape[1:])
 
     def _run_without_rows(self):
@@ -82,7 +82,7 @@ class RecordedKernelModel(RecordedModel):
             self._kernel, X, working_dtype(len(rows)), self._budget(), self._map
         )
         data, t = self._data.on(matrix), self.iteration_
-        target, rows = data.problem.target, data.places_of(self.loo_indices_)
+        target, rows = data.problem.target, data.rows_of_samples(self.loo_indices_)
         last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
         last = data.iterates(last, self.intercept_path_[[t]])
         # Only the last iterate matters: those before are zeros without memory.

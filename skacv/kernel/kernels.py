@@ -15,7 +15,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from ..optim.blocks import slices
 from ..optim.costs import CALL, DERIVATIVE
-from ..optim.kernel_matrix import blocks
+from ..optim.kernel_matrix import row_blocks
 from ..optim.namespaces import as_dtype, dtype_of, is_on_device, namespace_of, to_numpy
 
 # Entries of a kernel matrix may be asymmetric by this share of the largest, and
@@ -207,7 +207,7 @@ def check_precomputed(matrix):
             'kernel="precomputed" needs the square kernel matrix of the training '
             f"rows, got one of shape {matrix.shape}."
         )
-    parts = blocks(matrix, n_columns, matrix.dtype)
+    parts = row_blocks(matrix, n_columns, matrix.dtype)
     largest = max(np.abs(matrix[rows]).max() for rows in parts)
     for rows in parts:
         if np.abs(matrix[rows] - matrix[:, rows].T).max() > TOLERANCE * largest:

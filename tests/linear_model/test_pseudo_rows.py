@@ -24,7 +24,7 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryRegressor,
 )
-from skacv._estimator.data.pseudo_rows import groups_of
+from skacv._estimator.data.pseudo_rows import row_groups
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.moments import moments_of, pseudo_rows
@@ -386,8 +386,8 @@ def test_groups_are_in_the_same_parts_of_all_folds(rng):
     for number, fold in enumerate(folds):
         for part, rows in enumerate(fold):
             parts[rows, number, part] = True
-    group, kinds = groups_of(folds, 40, 40)
+    group, kinds = row_groups(folds, 40, 40)
     np.testing.assert_array_equal(kinds[group], parts)
     assert len(kinds) == len(np.unique(parts.reshape(40, -1), axis=0))
-    assert groups_of(folds, 40, len(kinds) - 1) is None
-    assert groups_of([(np.array([1, 1]), np.array([2]))], 40, 40) is None
+    assert row_groups(folds, 40, len(kinds) - 1) is None
+    assert row_groups([(np.array([1, 1]), np.array([2]))], 40, 40) is None

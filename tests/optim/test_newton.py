@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
-from skacv.linear_model import classifiers
+from skacv.linear_model.classifiers import NewtonOnManyRows
 from skacv.optim import fits as engine
 from skacv.optim.arrays import design_of
 from skacv.optim.blocks import slices
@@ -101,7 +101,8 @@ FOLDS = KFold(3, shuffle=True, random_state=0)
 
 @pytest.fixture
 def tall(rng, monkeypatch):
-    monkeypatch.setattr(classifiers, "LEAST_ROWS", 300)
+    defaults = 300, 50
+    monkeypatch.setattr(NewtonOnManyRows.on, "__defaults__", defaults)
     X = rng.standard_normal((400, 3)) @ np.diag([1.0, 2.0, 0.1]) + 1
     return X, (rng.random(400) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
 
@@ -166,7 +167,7 @@ def test_the_path_and_its_choice_are_those_of_gradients(tall):
 
 
 def test_it_is_left_to_few_coefficients(tall, monkeypatch):
-    monkeypatch.setattr(classifiers, "MOST_COEFFICIENTS", 2)
+    monkeypatch.setattr(NewtonOnManyRows.on, "__defaults__", (300, 2))
     model = TrajectoryLogisticRegression("path", max_iter=3, tol=0).fit(*tall)
     assert type(model._phases[0].schedule).__name__ == "Nesterov"
 

@@ -15,12 +15,13 @@ from .left_out import held_out_rows, held_out_scores
 from .readers import ESTIMATES, setting_of
 
 # A fit keeps held-out predictions of all iterates up to so many numbers, 32 MB in
-# double precision. What TrajectoryEarlyStoppingCV chooses keeps those of the chosen
-# iterate up to so many, and beyond that the residuals alone.
-MOST_KEPT, MOST_OF_CHOICE = 1 << 22, 1 << 15
+# double precision.
+MOST_KEPT = 1 << 22
 # And residuals of so many rows: an interval of 90% then covers 90% up to .23% (one
 # standard deviation of the share of rows that a quantile of so many covers).
 MOST_RESIDUALS = 1 << 14
+# A chosen iterate keeps its held-out predictions if they are at most so many.
+MOST_OF_CHOICE = 2 * MOST_RESIDUALS
 # What predictions read of the fitted attributes that are no single numbers.
 READ_BY_PREDICT = frozenset(
     {
@@ -40,7 +41,7 @@ READ_BY_PREDICT = frozenset(
 OF_RECORD = frozenset(
     {
         "_columns",
-        "_copies",
+        "_host_arrays",
         "_data",
         "_groups",
         "_live",
@@ -63,7 +64,10 @@ class WithoutRecord:
         try:
             return object.__getattribute__(self, name)
         except AttributeError as error:
-            reason = self._why_missing(name)
+            reason = None
+            # scikit-learn looks for names of columns in every fit.
+            if name.endswith("_") and name != "feature_names_in_":
+                reason = self._why_missing(name)
             if reason is None:
                 raise
             raise AttributeError(f"{error}: {reason}.") from None
@@ -74,19 +78,15 @@ class WithoutRecord:
 
     def _drop(self, names):
         """Drop those of some fitted attributes that there are."""
-        own = sorted(set(names) & vars(self).keys())
-        for name in own:
+        dropped = sorted(set(names) & vars(self).keys())
+        for name in dropped:
             delattr(self, name)
-        public = [name for name in own if not name.startswith("_")]
+        public = [name for name in dropped if not name.startswith("_")]
         self._dropped = (*self._dropped, *public)
 
 
 class FittedState(WithoutRecord):
-    """A fitted estimator that does not depend on the arrays that were passed to fit.
-
-    While a run goes on, held-out predictions are computed from rows of X. When it ends
-    they are kept, or if they are many the residuals that intervals need.
-    """
+    """A fitted estimator that does not depend on the arrays that were passed to fit."""
 
     # The data of the run, with ``keep_data=True`` and for kernels.
     _data = None
@@ -163,10 +163,10 @@ class FittedState(WithoutRecord):
         check_usable(self)
         self._release()
         self._take_from_record()
-        twin = copy(in_numpy(self))
-        for estimate in twin._estimates_of_residuals() if intervals else ():
-            twin._keep_residuals(estimate)
-        self._residuals_kept = twin._residuals_kept if intervals else None
+        in_memory = copy(in_numpy(self))
+        for estimate in in_memory._estimates_of_residuals() if intervals else ():
+            in_memory._keep_residuals(estimate)
+        self._residuals_kept = in_memory._residuals_kept if intervals else None
         names = {name for name in vars(self) if name in self._of_record}
         names |= {
             name
@@ -175,10 +175,10 @@ class FittedState(WithoutRecord):
             and name not in READ_BY_PREDICT
             and not isinstance(value, Number | str | None)
         }
-        copies = vars(self).get("_copies", {})
+        copies = vars(self).get("_host_arrays", {})
         self._drop(names)
         if copies:  # of arrays on a device
-            self._copies = {name: copies[name] for name in copies.keys() - names}
+            self._host_arrays = {name: copies[name] for name in copies.keys() - names}
         return self
 
     def _take_from_record(self):
@@ -220,7 +220,7 @@ class FittedState(WithoutRecord):
                 f"method={method!r}: {', '.join(methods) or 'none'} can be had."
             )
 
-    def _fit_to_taken_rows(self):
+    def _fit_to_added_rows(self):
         """Fit to rows that ``partial_fit`` has taken in; by default there are none."""
         return
 
@@ -245,14 +245,7 @@ class FittedState(WithoutRecord):
         return ": fit it with keep_data=True" if has_parameter else ""
 
     def _keep_predictions(self, most):
-        """Keep held-out predictions that would be computed from rows of X when read.
-
-        Parameters
-        ----------
-        most : int
-            Largest number of predictions; if there are more, only the residuals of the
-            iterate in use are kept.
-        """
+        """Keep held-out predictions that would be computed from rows of X when read."""
         for estimate in ESTIMATES.values():
             path = vars(self).get(estimate.predictions)
             if not isinstance(path, RunningPath):
@@ -263,11 +256,7 @@ class FittedState(WithoutRecord):
                 self._keep_residuals(estimate)
 
     def _keep_predictions_of(self, t):
-        """Keep the held-out predictions of iterate t alone, if no rows are kept.
-
-        With rows, intervals can be had at every iterate, and those of kernel machines
-        need all predictions.
-        """
+        """Keep the held-out predictions of iterate t alone, if no rows are kept."""
         self.iteration_ = t
         if self._data is not None:
             return
@@ -281,10 +270,7 @@ class FittedState(WithoutRecord):
                 self._keep_residuals(estimate)
 
     def _keep_residuals(self, estimate):
-        """Keep what intervals or sets need of the iterate in use, and no predictions.
-
-        Nor what else has a number for every row, which would be most of a pickle.
-        """
+        """Keep what intervals or sets need for the iterate in use, no predictions."""
         path, held_out = vars(self).get(estimate.predictions), None
         if isinstance(path, RunningPath):
             setattr(self, estimate.predictions, path.one_by_one())
@@ -299,13 +285,7 @@ class FittedState(WithoutRecord):
             vars(self).pop(name, None)
 
     def _kept_residuals(self, name):
-        """What is kept of the held-out rows of an estimate; None if nothing.
-
-        Raises
-        ------
-        ValueError
-            If those of another iterate were kept.
-        """
+        """What is kept of the held-out rows of an estimate; None if nothing."""
         if name not in (self._residuals_kept or {}):
             return None
         t, held_out = self._residuals_kept[name]
@@ -319,16 +299,7 @@ class FittedState(WithoutRecord):
 
 
 def chosen_iterate(estimator, t):
-    """A fitted copy that uses iterate t, and keeps held-out predictions of no other.
-
-    Parameters
-    ----------
-    estimator : estimator that records its trajectory, of any class
-
-    Returns
-    -------
-    estimator of the same class
-    """
+    """A fitted copy that uses iterate t, and keeps held-out predictions of no other."""
     if isinstance(estimator, FittedState):
         estimator = copy(estimator)
         estimator._keep_predictions_of(t)
@@ -336,26 +307,14 @@ def chosen_iterate(estimator, t):
 
 
 def without_record(estimator, intervals):
-    """A fitted copy of an estimator without its record, if that can be dropped.
-
-    Parameters
-    ----------
-    estimator : estimator that records its trajectory, of any class
-    intervals : bool
-        Whether it keeps what intervals need.
-    """
+    """A fitted copy of an estimator without its record, if that can be dropped."""
     if not hasattr(estimator, "drop_record"):
         return estimator
     return copy(estimator).drop_record(intervals)
 
 
 def running_attributes(estimator):
-    """Fitted attributes that the choice of an iterate replaces by fewer numbers.
-
-    Returns
-    -------
-    dict
-    """
+    """Fitted attributes that the choice of an iterate replaces by fewer numbers."""
     names = {
         name
         for estimate in ESTIMATES.values()
@@ -367,4 +326,4 @@ def running_attributes(estimator):
 
 def _attributes_of_rows(estimate):
     """The fitted attributes with a value for every held-out row."""
-    return estimate.predictions, estimate.indices, f"{estimate.name}_target_"
+    return estimate.predictions, estimate.indices, estimate.targets

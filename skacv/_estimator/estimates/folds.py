@@ -25,29 +25,13 @@ from sklearn.utils.metadata_routing import (
 from ..._compat import _num_samples
 from ..collections import is_collection
 from ..data.checks import validated_groups
-from ..data.training_data import places
+from ..data.training_data import positions
 from .left_out import folds_of
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffledFolds:
-    """Random folds of rows, the default.
-
-    Rows are often sorted, by the target or by a column; held-out rows of consecutive
-    folds would then differ from the training rows.
-
-    Attributes
-    ----------
-    stratified : bool
-        Whether every fold has its share of each class.
-    rows : ndarray of int or None
-        Rows that are in the folds; None is all of them.
-    n_splits : int
-        Fewer where there are fewer rows, or where no class, or not so many groups,
-        have as many.
-    has_groups : bool
-        Whether rows of a group stay together.
-    """
+    """Random folds of rows, the default."""
 
     stratified: bool
     rows: np.ndarray | None = None
@@ -108,16 +92,7 @@ class ShuffledFolds:
 def splitter_of(estimator, y, params):
     """The splitter of an estimator's ``cv``, and the parameters of its ``split``.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-    params : dict
-        What ``fit`` was passed besides X, y and sample_weight.
-
-    Returns
-    -------
-    splitter : cross-validation splitter or None
-    split_params : dict
+    Shapes: y (n_samples,) or (n_samples, n_targets).
     """
     cv, params = estimator.cv, {k: v for k, v in params.items() if v is not None}
     if get_config()["enable_metadata_routing"]:
@@ -154,14 +129,7 @@ def splitter_of(estimator, y, params):
 def groups_of(split_params):
     """The group of every sample, by number, if a splitter is passed groups.
 
-    Parameters
-    ----------
-    split_params : dict
-        As :func:`splitter_of` returns them.
-
-    Returns
-    -------
-    ndarray of int, shape (n_samples,), or None
+    Shapes: returned (n_samples,).
     """
     groups = split_params.get("groups")
     if groups is None:
@@ -177,13 +145,7 @@ def _takes_groups(splitter):
 
 
 def _for_groups(cv, is_of_classes):
-    """The splitter of ``cv`` where ``fit`` is passed groups.
-
-    Raises
-    ------
-    ValueError
-        If it would ignore them.
-    """
+    """The splitter of ``cv`` where ``fit`` is passed groups."""
     if isinstance(cv, Integral):
         return ShuffledFolds(is_of_classes, None, int(cv), has_groups=True)
     if hasattr(cv, "with_groups"):
@@ -202,22 +164,13 @@ def _for_groups(cv, is_of_classes):
 def asked_folds(estimator, X, y, samples, params):
     """The folds of ``cv`` as places among the samples, none without ``cv``; groups.
 
-    Parameters
-    ----------
-    params : dict
-        What ``fit`` was passed besides X, y and sample_weight.
-
-    Returns
-    -------
-    folds : list of (ndarray of int, ndarray of int)
-    groups : ndarray of int, shape (n_samples,), or None
-        As :func:`groups_of` numbers them.
+    Shapes: groups (n_samples,).
     """
     splitter, split_params = splitter_of(estimator, y, params)
     if splitter is None:
         return [], None
     splits = splitter.split(X, y, **split_params)
-    folds = folds_of(splits, places(samples.rows, samples.n_samples))
+    folds = folds_of(splits, positions(samples.rows, samples.n_samples))
     return folds, groups_of(split_params)
 
 

@@ -8,33 +8,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 
-from ...optim.blocks import slices
+from ...optim.blocks import blocks
 from ...risk.averages import error_of_repeats, mean_with_error, units_of
 from ..data.checks import validated_target
-
-ENTRIES_PER_BLOCK = 1 << 16  # fits in cache, with a few outputs
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLosses:
-    """Losses of held-out rows under the iterates fitted without them.
+    """Losses ``of(iterates)`` of held-out rows under iterates fitted without them.
 
-    A row occurs as often as it was held out.
-
-    Attributes
-    ----------
-    rows : ndarray of int, shape (n_held_out,)
-        Samples of the rows.
-    folds : ndarray of int, shape (n_held_out,)
-        Fold in which each was held out; rows left out one by one are folds.
-    weights : ndarray of shape (n_held_out,)
-        Weights of the rows in a mean.
-    of : callable
-        ``of(iterates)``, the losses of a slice of iterates, (n, n_held_out).
+    Shapes: rows, folds, weights (n_held_out,); of(iterates) (n_iterates, n_held_out).
     """
 
-    rows: np.ndarray
-    folds: np.ndarray
+    rows: np.ndarray  # a row occurs as often as it was held out
+    folds: np.ndarray  # rows that are left out one by one are folds
     weights: np.ndarray
     n_iterates: int
     of: Callable
@@ -45,12 +32,7 @@ class HeldOutLosses:
         return self.n_iterates * len(self.rows)
 
     def within(self, samples):
-        """The losses of some samples only.
-
-        Returns
-        -------
-        HeldOutLosses
-        """
+        """The losses of some samples only."""
         kept = np.isin(self.rows, samples)
         return replace(
             self,
@@ -63,26 +45,21 @@ class HeldOutLosses:
     def sums(self, labels, n_labels):
         """Losses times weights, summed over the rows of every label, and the weights.
 
-        Shapes: labels (n_held_out,); returned losses (n_iterates, n_labels), weights
-        (n_labels,).
+        Shapes: labels (n_held_out,); returned (n_iterates, n_labels), (n_labels,).
         """
         n_rows = len(labels)
         entries = self.weights, labels, np.arange(n_rows + 1)
         summing = sparse.csc_array(entries, shape=(n_labels, n_rows))
-        found = np.empty((self.n_iterates, n_labels))
-        for block in slices(self.n_iterates, ENTRIES_PER_BLOCK // n_rows):
-            found[block] = (summing @ self.of(block).T).T
-        return found, np.bincount(labels, self.weights, n_labels)
+        sums = np.empty((self.n_iterates, n_labels))
+        # A loss, and what it is computed from.
+        for block in blocks(self.n_iterates, 16 * n_rows):
+            sums[block] = (summing @ self.of(block).T).T
+        return sums, np.bincount(labels, self.weights, n_labels)
 
     def averages(self, groups=None):
         """Mean loss of every iterate, and its standard error over folds.
 
-        Shapes: returned mean, standard_error (n_iterates,).
-
-        Parameters
-        ----------
-        groups : ndarray of int, shape (n_samples,), default=None
-            The group of every sample.
+        Shapes: groups (n_samples,); returned (n_iterates,), (n_iterates,).
         """
         _, labels = np.unique(self.folds, return_inverse=True)
         factor = error_of_repeats(self.rows, self.weights)
@@ -96,12 +73,7 @@ class HeldOutLosses:
 def row_losses(loss, target, predictions):
     """Losses of the predictions for some rows, averaged over outputs.
 
-    Shapes: returned (n_iterates, n_rows).
-
-    Parameters
-    ----------
-    target : ndarray of shape (n_rows, n_outputs)
-    predictions : ndarray of shape (n_iterates, n_rows) or (n_iterates, n_rows, n)
+    Shapes: target (n_rows, n_outputs), predictions (n_iterates, n_rows[, n]).
     """
     predictors = loss.predictor(predictions.astype(np.float64))
     return losses_of(loss, target, predictors.reshape(*predictions.shape[:2], -1))
@@ -116,30 +88,15 @@ def losses_of(loss, target, predictors):
 
 
 def held_out_losses_of(estimator, estimate, y, by_row=None):
-    """Losses of the held-out predictions of a fitted estimator.
-
-    Their weighted mean equals the path: if the path has been corrected for the bias of
-    random labels, so are the losses.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        As passed to fit.
-    by_row : callable, default=None
-        ``by_row(target, predictions)``, as :func:`row_losses` of a loss. None is
-        that of the estimator's loss.
-
-    Returns
-    -------
-    HeldOutLosses or None
-        None if this fit has no such predictions.
-    """
+    """Losses of held-out predictions, with the path as mean; None without them."""
     predictions = getattr(estimator, estimate.predictions, None)
     if predictions is None:
         return None
     indices = getattr(estimator, estimate.indices)
     rows = np.hstack(indices)
-    folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
+    folds = np.repeat(
+        np.arange(len(indices)), [np.size(rows_of_fold) for rows_of_fold in indices]
+    )
     weights = estimator._row_weights[rows]
     by_row = by_row or partial(row_losses, estimator._loss)
     y = validated_target(y, is_classifier(estimator))

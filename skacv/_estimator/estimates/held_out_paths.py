@@ -19,12 +19,7 @@ class RunningPath(ArrayPath):
         """Whether predictions are computed from rows of X when they are read."""
 
     def stored(self):
-        """The same predictions as values in memory.
-
-        Returns
-        -------
-        StoredPath
-        """
+        """The same predictions as values in memory."""
         return StoredPath(np.asarray(self))
 
     def one_by_one(self):
@@ -35,11 +30,7 @@ class RunningPath(ArrayPath):
 class OfOneIterate(ArrayPath):
     """Held-out predictions of one iterate, where those of others are not kept.
 
-    Parameters
-    ----------
-    path : ArrayPath or ndarray of shape (n_iterates, ...)
-        Those of all iterates.
-    t : int
+    Shapes: path (n_iterates, ...).
     """
 
     def __init__(self, path, t):
@@ -60,13 +51,7 @@ class OfOneIterate(ArrayPath):
 class HeldOutPath(RunningPath):
     """Predictions of held-out rows by every iterate, fold after fold.
 
-    The shape is (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets).
-
-    Parameters
-    ----------
-    paths : list of Predictors of shape (n_iterates, n_held_out, n_outputs)
-    finished : callable
-        ``finished(predictors)`` are predictions, in the place of linear predictors.
+    Shapes: paths (n_iterates, n_held_out, n_outputs).
     """
 
     def __init__(self, paths, finished):

@@ -6,7 +6,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from ...optim.array_path import path_values
-from ...optim.blocks import slices
+from ...optim.blocks import blocks
 from ...optim.trajectory import Trajectory, first_updates
 from ...risk.averages import (
     by_unit,
@@ -26,7 +26,7 @@ from ...risk.left_out.replicas import leave_folds_out
 from ...risk.left_out.workload import Workload
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
-from .held_out_losses import ENTRIES_PER_BLOCK, losses_of
+from .held_out_losses import losses_of
 from .held_out_paths import HeldOutPath
 
 FEWEST_ROWS = 3
@@ -48,17 +48,7 @@ def check_loo(loo, n_rows):
 
 
 def rows_to_choose_by(estimator, X, y, n_rows):
-    """The value that replaces ``loo="auto"`` if leave-one-out is the criterion.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows of positive weight.
-
-    Returns
-    -------
-    "auto", True or int
-    """
+    """The value that replaces ``loo="auto"`` if leave-one-out is the criterion."""
     if estimator._leaves_one_out_cheaply(X, y):
         return "auto"
     return True if n_rows <= ROWS_TO_CHOOSE_BY else ROWS_TO_CHOOSE_BY
@@ -67,24 +57,7 @@ def rows_to_choose_by(estimator, X, y, n_rows):
 def folds_of(splits, position):
     """The folds of a splitter as rows of the problem.
 
-    Parameters
-    ----------
-    splits : iterable of (array-like, array-like)
-        Training samples and held-out samples.
-        Rows that a splitter draws several times, as a bootstrap does, count as often.
-    position : ndarray of int, shape (n_samples,)
-        The row of the problem that every sample is, negative for those that are none.
-
-    Returns
-    -------
-    list of (ndarray of int, ndarray of int)
-        Training rows and held-out rows.
-
-    Raises
-    ------
-    ValueError
-        If there are no folds, or if one has no such rows, rows that there are not, or
-        rows both to fit on and to hold out.
+    Shapes: position (n_samples,).
     """
     folds = []
     for number, split in enumerate(splits):
@@ -110,14 +83,7 @@ def folds_of(splits, position):
 
 
 def row_numbers(rows, n_rows, name):
-    """Row numbers as an array of integers; of a mask, where it is true.
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers of the ``n_rows`` rows; the message begins with the name
-        of what has them.
-    """
+    """Row numbers as an array of integers; of a mask, where it is true."""
     rows = np.asarray(rows)
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)
@@ -135,17 +101,14 @@ def row_numbers(rows, n_rows, name):
 
 def _places(part, position):
     """Rows of the problem that samples of a fold are, without those that are none."""
-    places = position[part]
-    if np.array_equal(places, part):  # not copied: there may be many
+    rows = position[part]
+    if np.array_equal(rows, part):  # not copied: there may be many
         return part
-    return places[places >= 0]
+    return rows[rows >= 0]
 
 
 def read_leave_one_out(run):
-    """Fitted attributes of leave-one-out.
-
-    With "auto" there are none if rows are too few, or take too long to leave out.
-    """
+    """Fitted attributes of leave-one-out."""
     if run.side_runs is not None and run.side_runs.left_out is not None:
         return read_labels(run)
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
@@ -157,8 +120,8 @@ def read_leave_one_out(run):
         if n_rows < FEWEST_ROWS:
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-        kind = Workload.recorded(problem, trajectory, estimator._spec().corrects_loo)
-        n_left_out = n_rows_worth(kind, n_active)
+        work = Workload.recorded(problem, trajectory, estimator._spec().corrects_loo)
+        n_left_out = n_rows_worth(work, n_active)
         if not n_left_out:
             return {}
     if n_left_out < len(rows):
@@ -168,19 +131,19 @@ def read_leave_one_out(run):
         predictors = leave_one_out(
             problem, trajectory, rows, **_replaying(estimator, data)
         )
-        found = _attributes(run, rows, predictors)
-    if not np.isfinite(found["loo_prediction_path_"][-1]).all():
+        attributes = _attributes(run, rows, predictors)
+    if not np.isfinite(attributes["loo_prediction_path_"][-1]).all():
         raise ValueError(
             "The iterates without some row diverge, though those on all rows do not: "
             "use a smaller step_size."
         )
-    return found
+    return attributes
 
 
 def _attributes(run, rows, predictors):
     """Fitted attributes of rows left out, in the order of the samples.
 
-    In the place of their predictors, which may be the largest array of a fit.
+    Predictions overwrite the predictors, which may be the largest array of a fit.
     """
     data = run.data
     path, se_path = _path(predictors, rows, data)
@@ -199,14 +162,15 @@ def _attributes(run, rows, predictors):
 
 def read_labels(run):
     """Fitted attributes of leave-one-out by labels that the run has carried."""
-    found, rows = run.side_runs.left_out, run.side_runs.rows
+    by_labels, rows = run.side_runs.left_out, run.side_runs.rows
     n_iterates, target = len(run.trajectory.coef), run.data.problem.target[rows]
-    attributes = _attributes(run, rows, np.stack(found.residuals[:n_iterates]) + target)
-    attributes["loo_path_"] -= found.bias[:n_iterates]
+    predictors = np.stack(by_labels.residuals[:n_iterates]) + target
+    attributes = _attributes(run, rows, predictors)
+    attributes["loo_path_"] -= by_labels.bias[:n_iterates]
     return {
         **attributes,
-        "loo_mc_se_path_": np.array(found.mc_se[:n_iterates]),
-        "df_path_": np.array(found.degrees_of_freedom[:n_iterates]),
+        "loo_mc_se_path_": np.array(by_labels.mc_se[:n_iterates]),
+        "df_path_": np.array(by_labels.degrees_of_freedom[:n_iterates]),
     }
 
 
@@ -214,29 +178,13 @@ def held_out_residuals(name, estimator, t):
     """Targets less held-out predictions of an estimate, at iterate t.
 
     Shapes: returned (n_held_out,) or (n_held_out, n_targets).
-
-    Parameters
-    ----------
-    name : str
-        The name of the estimate.
-
-    Raises
-    ------
-    ValueError
-        If the predictions of single rows were not kept.
     """
     targets = held_out_targets(name, estimator)
     return targets - getattr(estimator, f"{name}_prediction_path_")[t]
 
 
 def held_out_targets(name, estimator):
-    """Targets of the held-out rows of an estimate.
-
-    Raises
-    ------
-    ValueError
-        If the predictions of single rows were not kept.
-    """
+    """Targets of the held-out rows of an estimate."""
     if not hasattr(estimator, f"{name}_target_"):
         raise ValueError(
             "Fits of rows on workers keep no predictions of the rows in folds: "
@@ -247,17 +195,7 @@ def held_out_targets(name, estimator):
 
 
 def held_out_rows(estimator, estimate):
-    """What prediction intervals need of the held-out rows, for the iterate in use.
-
-    Parameters
-    ----------
-    estimate : Estimate
-        One with ``residuals``.
-
-    Returns
-    -------
-    HeldOutResiduals
-    """
+    """What prediction intervals need of the held-out rows, for the iterate in use."""
     t = estimator.iteration_
     residuals = estimate.residuals(estimator, t)
     path = getattr(estimator, estimate.predictions, None)
@@ -269,18 +207,7 @@ def held_out_rows(estimator, estimate):
 
 
 def held_out_scores(estimator, estimate):
-    """What prediction sets need of the held-out rows, for the iterate in use.
-
-    Parameters
-    ----------
-    estimator : classifier with probabilities
-    estimate : Estimate
-        One with held-out predictions.
-
-    Returns
-    -------
-    HeldOutScores
-    """
+    """What prediction sets need of the held-out rows, for the iterate in use."""
     t = estimator.iteration_
     targets = held_out_targets(estimate.name, estimator)
     predictions = getattr(estimator, estimate.predictions)[t]
@@ -321,21 +248,18 @@ def kept_run(estimator, n_updates):
 def coefficients_without_rows(estimator):
     """The iterate in use without each held-out row, target by target.
 
-    Yields
-    ------
-    coef : ndarray of shape (n_left_out, n_features)
-    intercept : ndarray of shape (n_left_out,)
+    Shapes: coef (n_left_out, n_features); intercept (n_left_out,).
     """
     data = estimator._data
-    rows = data.places_of(estimator.loo_indices_)
+    rows = data.rows_of_samples(estimator.loo_indices_)
     trajectory = kept_run(estimator, estimator.iteration_)
     settings = _replaying(estimator, data)
-    request = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
-    for k, part in enumerate(request.outputs()):
-        found, shift = coefficients_without(
+    task = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
+    for k, part in enumerate(task.outputs()):
+        coef, shift = coefficients_without(
             part.problem, part.trajectory, rows, **settings
         )
-        yield data.without_rows(found, shift, k)
+        yield data.without_rows(coef, shift, k)
 
 
 def read_folds(run):
@@ -380,23 +304,17 @@ def _fold_record(run, folds):
 
 
 def unseen_folds(folds, seen):
-    """The folds without held-out rows that a preconditioner has seen.
-
-    A fold whose rows have all been seen is dropped.
-
-    Raises
-    ------
-    ValueError
-        If no fold has other rows.
-    """
-    found = [(fitted, held_out[~np.isin(held_out, seen)]) for fitted, held_out in folds]
-    found = [fold for fold in found if len(fold[1])]
-    if folds and not found:
+    """The folds without held-out rows that a preconditioner has seen."""
+    unseen = [
+        (fitted, held_out[~np.isin(held_out, seen)]) for fitted, held_out in folds
+    ]
+    unseen = [fold for fold in unseen if len(fold[1])]
+    if folds and not unseen:
         raise ValueError(
             "All rows that cv tests on are in the preconditioner's subsample, which "
             "cannot be left out. Use a smaller subsample_size, or n_components=0."
         )
-    return found
+    return unseen
 
 
 def _replaying(estimator, data):
@@ -424,30 +342,28 @@ def _fold_path(run, fold, predictor, rows):
     target, weights = problem.target[rows], problem.row_weights[rows, 0]
     weights = weights.astype(np.float64) / weights.sum(dtype=np.float64)
 
-    def found(iterates):
+    def mean_losses(iterates):
         values = path_values(problem.loss, target, weights, predictor, iterates)
         return problem.reported_losses(values)
 
-    return run.so_far.first(("cv", fold), len(predictor), found)
+    return run.so_far.first(("cv", fold), len(predictor), mean_losses)
 
 
 def _path(predictors, rows, data, units=None):
     """Weighted mean of the losses of the rows, and its standard error over units.
 
-    Parameters
-    ----------
-    units : ndarray of int, shape (n_rows,), default=None
-        The unit of every row, as :func:`units_of` numbers them; None is the rows.
+    Shapes: units (n_rows,).
     """
     problem = data.problem
     target = problem.target[rows].astype(np.float64)
     weights = problem.row_weights[rows, 0].astype(np.float64)
-    # So many iterates at a time that their losses stay in cache.
-    size = ENTRIES_PER_BLOCK // target.size
-    found = [
+    means = [
         mean_with_error(
-            *by_unit(losses_of(problem.loss, target, predictors[some]), weights, units)
+            *by_unit(
+                losses_of(problem.loss, target, predictors[iterates]), weights, units
+            )
         )
-        for some in slices(len(predictors), size)
+        # A loss, and what it is computed from.
+        for iterates in blocks(len(predictors), 16 * target.size)
     ]
-    return np.concatenate(found, axis=1)
+    return np.concatenate(means, axis=1)

@@ -22,10 +22,7 @@ ROW_SCALES_TOLERANCE = 0.02
 class LowRankPath(NamedTuple):
     """A quantity of every iterate and row, as ``temporal @ spatial``.
 
-    Attributes
-    ----------
-    temporal : ndarray of shape (n_iter_ + 1, n_modes)
-    spatial : ndarray of shape (n_modes, n_rows) or (n_modes, n_rows, n_targets)
+    Shapes: temporal (n_iter_ + 1, n_modes), spatial (n_modes, n_rows[, n_targets]).
     """
 
     temporal: np.ndarray
@@ -33,16 +30,7 @@ class LowRankPath(NamedTuple):
 
 
 class LowRankPredictions(ArrayPath):
-    """Held-out predictions of every iterate and row, from low-rank factors.
-
-    Parameters
-    ----------
-    factors : LowRankPath
-        Factors of the predictors; or of the residuals, which are subtracted from the
-        targets to give predictions.
-    prediction : callable
-        ``prediction(found)`` of rows of the factors' product, which it may overwrite.
-    """
+    """Held-out predictions of every iterate and row, from low-rank factors."""
 
     def __init__(self, factors, prediction):
         self._factors, self._prediction = factors, prediction
@@ -51,15 +39,12 @@ class LowRankPredictions(ArrayPath):
 
     def _of(self, iterates):
         temporal, spatial = self._factors
-        found = np.tensordot(temporal[iterates], spatial, axes=1)
-        return self._prediction(found).astype(self.dtype, copy=False)
+        values = np.tensordot(temporal[iterates], spatial, axes=1)
+        return self._prediction(values).astype(self.dtype, copy=False)
 
 
 def has_memory_matrix(estimator):
-    """Whether runs of an estimator that has such a parameter can be read.
-
-    Not if its updates have no derivatives. Estimators of other packages read their own.
-    """
+    """Whether runs of an estimator that has such a parameter can be read."""
     if not hasattr(estimator, "_spec"):
         return True
     return estimator._spec().solver.update(n_rows=1).has_tangent
@@ -71,10 +56,7 @@ def also_if_costly(estimator, X, y, n_rows):
 
 
 def read_memory_matrix(run):
-    """Fitted attributes of the memory-matrix estimate of the risk.
-
-    With "auto" there are none if the memory matrix does not apply to the run.
-    """
+    """Fitted attributes of the memory-matrix estimate of the risk."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     method = to_python_scalar(estimator.risk)
     try:
@@ -92,7 +74,7 @@ def read_memory_matrix(run):
         raise
     _warn_of_row_scales(run, estimate)
     rows = np.setdiff1d(np.arange(data.problem.n_single), trajectory.rows_seen())
-    found = {
+    attributes = {
         "risk_path_": estimate.path,
         "risk_se_path_": estimate.se_path,
         "risk_mc_se_path_": estimate.mc_se_path,
@@ -106,14 +88,14 @@ def read_memory_matrix(run):
         offset, spatial = offset[:, 0], spatial[:, :, 0]
     factors = LowRankPath(estimate.temporal, spatial)
     if loss.is_of_residual:
-        found["risk_residual_path_"] = factors
+        attributes["risk_residual_path_"] = factors
         prediction = partial(np.subtract, data.y[rows])
     else:
         prediction = partial(
             _prediction, estimator_class=type(estimator), offset=offset, loss=loss
         )
-    found["risk_prediction_path_"] = LowRankPredictions(factors, prediction)
-    return found
+    attributes["risk_prediction_path_"] = LowRankPredictions(factors, prediction)
+    return attributes
 
 
 def _prediction(predictor, estimator_class, offset, loss):

@@ -56,6 +56,10 @@ class FinishedRun:
         What is known about the iterates since the estimates were last computed.
     groups : ndarray of int, shape (n_samples,), or None
         The group of every sample that was passed, where there are groups.
+    spec : ModelSpec
+        Its penalty, strengths and solver.
+    estimates : list of Estimate
+        Those that are on.
     """
 
     estimator: Any
@@ -67,6 +71,8 @@ class FinishedRun:
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     so_far: PathCache = field(default_factory=PathCache)
     groups: np.ndarray | None = None
+    spec: Any = None
+    estimates: list[Any] = field(default_factory=list)
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -164,25 +170,22 @@ class Estimate:
     needs: str = "rows"
     is_rotation_invariant: bool = False
 
-    @property
-    def path(self) -> str:
-        """The fitted attribute with the estimate of every iterate."""
-        return f"{self.name}_path_"
+    # Names of fitted attributes: the estimate of every iterate, its standard errors,
+    # held-out predictions of every iterate, the rows and the targets of these.
+    path: str = field(init=False)
+    se_path: str = field(init=False)
+    predictions: str = field(init=False)
+    indices: str = field(init=False)
+    targets: str = field(init=False)
 
-    @property
-    def se_path(self) -> str:
-        """The fitted attribute with its standard errors."""
-        return f"{self.name}_se_path_"
-
-    @property
-    def predictions(self) -> str:
-        """The fitted attribute with held-out predictions of every iterate."""
-        return f"{self.name}_prediction_path_"
-
-    @property
-    def indices(self) -> str:
-        """The fitted attribute with the rows of the held-out predictions."""
-        return f"{self.name}_indices_"
+    def __post_init__(self) -> None:
+        vars(self).update(
+            path=f"{self.name}_path_",
+            se_path=f"{self.name}_se_path_",
+            predictions=f"{self.name}_prediction_path_",
+            indices=f"{self.name}_indices_",
+            targets=f"{self.name}_target_",
+        )
 
     def is_offered_by(self, estimator: Any) -> bool:
         """Whether the estimator has a parameter to switch it on."""
@@ -194,13 +197,13 @@ class Estimate:
             return False
         return self.applies is None or self.applies(estimator)
 
-    def check_offered(self, estimator: Any, asked: str) -> None:
+    def check_offered(self, estimator: Any, purpose: str) -> None:
         """Raise an error if the estimator has no parameter to switch it on.
 
         Parameters
         ----------
         estimator : estimator
-        asked : str
+        purpose : str
             The criterion or method that needs the estimate, for the message.
 
         Raises
@@ -209,8 +212,8 @@ class Estimate:
         """
         if not self.is_offered_by(estimator):
             raise ValueError(
-                f"{asked} needs {self.path}, which {type(estimator).__name__} does not "
-                f"have. {self.limits}".rstrip()
+                f"{purpose} needs {self.path}, which {type(estimator).__name__} does "
+                f"not have. {self.limits}".rstrip()
             )
 
     def setting(self, estimator: Any) -> Any:
@@ -282,10 +285,10 @@ def estimates_on(estimator):
 
 def setting_of(estimator, name):
     """The setting with which a fit has that attribute, such as "loo=True"; or None."""
-    for each in ESTIMATES.values():
-        names = each.path, each.se_path, each.predictions, each.indices
-        if name in names and each.parameter and each.is_offered_by(estimator):
-            return f"{each.parameter}={each.switched_on}"
+    for estimate in ESTIMATES.values():
+        names = estimate.path, estimate.se_path, estimate.predictions, estimate.indices
+        if name in names and estimate.parameter and estimate.is_offered_by(estimator):
+            return f"{estimate.parameter}={estimate.switched_on}"
     return None
 
 
@@ -333,17 +336,10 @@ def unregister_estimate(name: str) -> None:
 
 
 def read(run):
-    """All fitted attributes from a run.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    dict
-    """
+    """All fitted attributes from a run."""
     attributes = read_paths(run)
+    if not (run.estimates or run.known):
+        return attributes
     order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
     for name in order.static_order():
         if name in run.known:
@@ -370,15 +366,17 @@ def read_paths(run):
     """The recorded paths, in scikit-learn's shapes."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     coef_path, intercept_path = data.coefficients(trajectory.coef)
-    strengths = estimator._spec().strengths
-    values = [strengths.value_of(p.penalty.strength, data) for p in trajectory.phases]
-    lengths = [phase.n_updates for phase in trajectory.phases]
+    strengths = run.spec.strengths
+    values = []
+    for phase in trajectory.phases:
+        value = strengths.value_of(phase.penalty.strength, data)
+        # The start counts with the first strength.
+        values += [value] * (phase.n_updates + (not values))
     return {
         **data.names,
         "objective_path_": run.objective_path,
         "train_path_": run.train_path,
-        # The start counts with the first strength.
-        f"{strengths.name}_path_": np.repeat(values, [1 + lengths[0], *lengths[1:]]),
+        f"{strengths.name}_path_": np.array(values),
         "n_iter_": trajectory.n_updates,
         "iteration_": trajectory.n_updates,
         **estimator._recorded(coef_path, intercept_path, run),

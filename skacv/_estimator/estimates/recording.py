@@ -12,20 +12,7 @@ from .held_out_losses import HeldOutLosses
 
 
 class Limit(NamedTuple):
-    """What has ended a run, though it might have gone on.
-
-    Attributes
-    ----------
-    parameter : str
-        The parameter that sets it.
-    advice : str
-        A clause for warnings, such as "max_iter=20 may be too small".
-    unit : str
-        What an iterate is counted in.
-    n_last : int
-        How many of the last iterates have the last of several strengths of a penalty;
-        0 if the parameter is none.
-    """
+    """What has ended a run, though it might have gone on."""
 
     parameter: str
     advice: str
@@ -34,20 +21,7 @@ class Limit(NamedTuple):
 
 
 class Price(NamedTuple):
-    """Seconds that a run with five folds is expected to take, on one core.
-
-    They order runs under ``time_limit``, and are right to a factor of a few: what a run
-    takes in fact is measured as it goes on.
-
-    Attributes
-    ----------
-    start : float
-        What comes before the first update.
-    update : float
-        An update, with the estimates that are read of it.
-    n_updates : int
-        Number of updates that are planned.
-    """
+    """Seconds that a run with five folds is expected to take, on one core."""
 
     start: float
     update: float
@@ -182,117 +156,42 @@ class RecordsTrajectory(Protocol):
         return True
 
     def _parameters_at(self, t: int) -> dict[str, Any]:
-        """Values at an iterate of parameters that change along the run.
-
-        They become part of ``best_params_``.
-
-        Parameters
-        ----------
-        t : int
-
-        Returns
-        -------
-        dict
-            Such as the alpha of a path; by default nothing.
-        """
+        """Values at an iterate of parameters that change along the run."""
         return {}
 
     def _left_to_compare(
         self, X: Any, y: Any, sample_weight: Any = None
     ) -> list[dict[str, Any]]:
-        """Values of automatic parameters to compare on held-out rows.
-
-        Each is run and compared like the combinations of ``param_grid``.
-
-        Returns
-        -------
-        list of dict
-            By default one empty dict.
-        """
+        """Values of automatic parameters to compare on held-out rows."""
         return [{}]
 
     def _leaves_one_out_cheaply(self, X: Any, y: Any) -> bool:
-        """Whether leave-one-out of every row is cheap, for any run.
-
-        Called if ``criterion="auto"`` and ``loo="auto"``.
-
-        Returns
-        -------
-        bool
-            By default False.
-        """
+        """Whether leave-one-out of every row is cheap, for any run."""
         return False
 
     def _default_patience(self) -> int | None:
-        """Iterates without an improvement after which ``patience="auto"`` stops.
-
-        Returns
-        -------
-        int or None
-            By default None: the run is not stopped early.
-        """
+        """Iterates without an improvement after which ``patience="auto"`` stops."""
         return None
 
     def _ended_by(self) -> Limit | None:
-        """The parameter that has ended the run, for a warning that it is too small.
-
-        Called after ``fit``.
-
-        Returns
-        -------
-        Limit or None
-            None if the run ended by itself. By default its ``max_iter``, if it has one.
-        """
+        """The parameter that has ended the run, for a warning that it is too small."""
         if not hasattr(self, "max_iter"):
             return None
         return Limit("max_iter", f"max_iter={self.max_iter} may be too small")
 
     def _price(self, n_rows: int, n_columns: int, n_outputs: int) -> Price:
-        """What a run to data of a shape is expected to take.
-
-        Called with ``time_limit``, which runs the cheapest of several first.
-
-        Parameters
-        ----------
-        n_rows, n_columns : int
-        n_outputs : int
-            Number of targets; for classifiers that of classes, one for two of them.
-
-        Returns
-        -------
-        Price
-            By default that of a linear model with ``max_iter`` updates of all rows.
-        """
+        """What a run to data of a shape is expected to take."""
         seconds = SECONDS_TO_READ * n_rows * n_columns
         return Price(seconds, seconds * n_outputs, getattr(self, "max_iter", 100))
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Raise the error that ``fit`` would raise on invalid data.
-
-        Called if a scorer or a splitter fails before the run, so that an error about
-        the data comes first. By default nothing is checked.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise the error that ``fit`` would raise on invalid data."""
         return  # not abstract
 
     def _held_out_estimator(self, predictions: np.ndarray, t: int) -> Self:
         """A copy that predicts given held-out predictions, for scorers.
 
-        Parameters
-        ----------
-        predictions : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
-            Row ``t`` of ``loo_prediction_path_`` or ``cv_prediction_path_``, or part of
-            it.
-        t : int
-
-        Returns
-        -------
-        estimator of the same class
-            It returns these predictions for any X. By default a regressor with
-            ``predict`` only.
+        Shapes: predictions (n_held_out,) or (n_held_out, n_outputs).
         """
 
         def predict(X):  # scorers look methods up by their names
@@ -303,59 +202,26 @@ class RecordsTrajectory(Protocol):
         return held_out
 
     def _trial_estimator(self, y: Any) -> Self:
-        """An example of :meth:`_held_out_estimator`, made from targets.
-
-        Scorers are tried on it before anything is run.
-
-        Returns
-        -------
-        estimator of the same class
-            By default an estimator that predicts y.
-        """
+        """An example of :meth:`_held_out_estimator`, made from targets."""
         return self._held_out_estimator(np.asarray(y), t=0)
 
     def _loss_on(self, X: Any, y: Any) -> Any:
-        """The loss of rows, to be compared with that of other estimators.
-
-        Called if several estimators are compared by their losses on the same rows.
-
-        Returns
-        -------
-        object or None
-            Objects that compare equal for equal losses. By default None; a scorer is
-            then needed.
-        """
+        """The loss of rows, to be compared with that of other estimators."""
         return None
 
     def _held_out_losses(self, name: str, y: Any) -> HeldOutLosses | None:
-        """Losses of the held-out predictions of every iterate, row by row.
-
-        Called after ``fit``, for ``best_score_corrected_``, with the name of the
-        estimate that the predictions belong to.
-
-        Returns
-        -------
-        HeldOutLosses or None
-            By default None; no score is then corrected.
-        """
+        """Losses of the held-out predictions of every iterate, row by row."""
         return None
 
     @staticmethod
     def _share_work(
         candidates: list[Any], X: Any, y: Any, sample_weight: Any = None
     ) -> None:
-        """Share computations between fits to the same data; by default nothing.
-
-        Called once before the runs of ``param_grid``, with the estimators of this class
-        that are to be run.
-        """
+        """Share computations between fits to the same data; by default nothing."""
         return  # not abstract
 
     def _release(self) -> None:
-        """Free memory that only further updates, or fits to the same data, need.
-
-        Called after every run; by default there is none.
-        """
+        """Free memory that only further updates, or fits to the same data, need."""
         return  # not abstract
 
 
@@ -391,21 +257,7 @@ INSTEAD = {
 
 
 def check_records_trajectory(estimator, owner, member=None):
-    """Raise if an estimator lacks the methods that early stopping needs.
-
-    Parameters
-    ----------
-    estimator : object
-    owner : str
-        Name of the class that needs them.
-    member : str, default=None
-        Name of the estimator among several.
-
-    Raises
-    ------
-    ValueError
-        The message names the missing methods.
-    """
+    """Raise if an estimator lacks the methods that early stopping needs."""
     which = f"The member {member!r}" if member is not None else "The 'estimator'"
     for names in (REQUIRED, METHODS):
         missing = [name for name in names if not callable(getattr(estimator, name, 0))]

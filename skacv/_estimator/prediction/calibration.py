@@ -3,43 +3,28 @@
 import numpy as np
 from scipy.special import expit, softmax
 
-# Newton's method ends after a step that is so small a part of the scale: the next would
-# be as small as rounding.
-MOST_STEPS, PRECISION = 100, 1e-8
 
-
-def scale_of(decision, label, weights):
+def scale_of(decision, label, weights, max_iter=100, tol=1e-8):
     """The factor that turns decisions into log odds, fitted to held-out rows.
 
-    The maximum of the likelihood of softmax(scale * decision). One factor and no offset
-    ("temperature scaling", Guo, Pleiss, Sun and Weinberger 2017, "On calibration of
-    modern neural networks", section 4.2): predicted labels do not change. Labels are
-    smoothed as by Platt (1999), "Probabilistic outputs for support vector machines",
-    section 2.2: each of n rows counts as 1 - 1 / (n + 2) of its class, and the rest is
-    shared by the other classes. Otherwise the factor would be infinite for a few rows
-    without an error.
-
-    Parameters
-    ----------
-    decision : ndarray of shape (n_held_out,) or (n_held_out, n_classes)
-        The decision for the second of two classes, or for every class.
-    label : ndarray of int, shape (n_held_out,)
-    weights : ndarray of shape (n_held_out,)
-
-    Returns
-    -------
-    float
-        Zero if larger decisions do not make a class more likely.
+    Shapes: decision (n_held_out[, n_classes]), label and weights (n_held_out,).
     """
+    # The maximum of the likelihood of softmax(scale * decision). One factor and no
+    # offset ("temperature scaling", Guo, Pleiss, Sun and Weinberger 2017, "On
+    # calibration of modern neural networks", section 4.2): predicted labels do not
+    # change. Labels are smoothed as by Platt (1999), "Probabilistic outputs for support
+    # vector machines", section 2.2: each of n rows counts as 1 - 1 / (n + 2) of its
+    # class, and the other classes share the rest. Otherwise the factor would be
+    # infinite for a few rows without an error.
     decision = decision.astype(np.float64)
-    share, other = weights / weights.sum(), 1 / (len(decision) + 2)
+    share, smoothing = weights / weights.sum(), 1 / (len(decision) + 2)
     if decision.ndim == 1:
-        wanted = np.where(label == 1, 1 - other, other) * decision
+        observed = np.where(label == 1, 1 - smoothing, smoothing) * decision
     else:
         n_rows, n_classes = decision.shape
-        target = np.full(decision.shape, other / (n_classes - 1))
-        target[np.arange(n_rows), label] = 1 - other
-        wanted = np.sum(target * decision, axis=1)
+        target = np.full(decision.shape, smoothing / (n_classes - 1))
+        target[np.arange(n_rows), label] = 1 - smoothing
+        observed = np.sum(target * decision, axis=1)
 
     def derivatives(scale):
         """The first and second derivative of the mean log loss, which is convex."""
@@ -51,7 +36,7 @@ def scale_of(decision, label, weights):
             moment = softmax(scale * decision, axis=1) * decision
             expected = moment.sum(axis=1)
             variance = np.einsum("nk,nk->n", moment, decision) - expected**2
-        return share @ (expected - wanted), share @ variance
+        return share @ (expected - observed), share @ variance
 
     size = np.abs(decision).max()
     slope, curvature = derivatives(0.0)
@@ -60,14 +45,14 @@ def scale_of(decision, label, weights):
         return 0.0
     # Newton's method, within the bounds that earlier slopes have set.
     scale, low, high = 0.0, 0.0, np.inf
-    for _ in range(MOST_STEPS):
+    for _ in range(max_iter):
         with np.errstate(divide="ignore"):
-            found = scale - slope / curvature
-        if not low < found < high:
-            found = (low + high) / 2 if np.isfinite(high) else 2 * low
-        if abs(found - scale) <= PRECISION * found:
-            return float(found)
-        scale = found
+            newton = scale - slope / curvature
+        if not low < newton < high:
+            newton = (low + high) / 2 if np.isfinite(high) else 2 * low
+        if abs(newton - scale) <= tol * newton:
+            return float(newton)
+        scale = newton
         slope, curvature = derivatives(scale)
         low, high = (scale, high) if slope < 0 else (low, scale)
     return float(scale)

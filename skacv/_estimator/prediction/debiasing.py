@@ -9,13 +9,15 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from ..._compat import on_host
+from ...optim.moments import CONSTANT
 from ...optim.trajectory import Trajectory
 from ...risk.inference.debiased import Debiased
 from ...risk.inference.label_effects import LabelEffects
-from ...risk.inference.scores import N_PROBES, scores_at_the_end
+from ...risk.inference.scores import scores_at_the_end
 from ...risk.inference.signal import ROWS_PER_COLUMN
 from ...risk.inference.single_index import Scale, ScaleByStrength
 from ...risk.inference.unpenalised import Unpenalised
+from ...risk.memory.probes import N_PROBES
 from ..data.training_data import check_usable
 from ..estimates.left_out import kept_run
 from ..estimates.memory_matrix import read_memory_matrix
@@ -23,10 +25,6 @@ from ..estimates.readers import FinishedRun
 from ..parameters import to_python_scalar
 from .directions import Directions, KnownCovariance, Nodewise
 
-# Residuals of so small a share of the target's are those of an interpolating iterate.
-INTERPOLATES = 1e-3
-# Columns whose entries differ by so small a share of their mean are constant.
-CONSTANT = 1e-12
 # Rows to a column from which a covariance is taken as known: with 1.4, intervals of 95%
 # covered 86% to 90%, with 1.7 they covered 94%.
 ROWS_OF_COVARIANCE = 1.5
@@ -37,10 +35,7 @@ INTERCEPT = "intercept"
 class RecordedRun(NamedTuple):
     """A run up to an iterate, and what the iterate is.
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features + 1, n_outputs)
-        Coefficients, and the intercept.
+    Shapes: coef (n_features + 1, n_outputs).
     """
 
     trajectory: Trajectory
@@ -48,14 +43,7 @@ class RecordedRun(NamedTuple):
 
     @classmethod
     def of(cls, fitted, iteration):
-        """The run of a fitted estimator up to an iterate; None is the one in use.
-
-        Raises
-        ------
-        ValueError
-            If there is no such iterate, the data have changed, or rows have unequal
-            weights.
-        """
+        """The run of a fitted estimator up to an iterate; None is the one in use."""
         iterate = fitted if iteration is None else fitted.at_iteration(iteration)
         weights = fitted._data.problem.row_weights
         if np.ptp(weights) > 1e-9 * weights.max():
@@ -70,13 +58,7 @@ class RecordedRun(NamedTuple):
 class Features:
     """The features of the rows of a fit.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Centred if there is an intercept.
-    means : ndarray of shape (n_features,)
-        Means before centring.
-    has_intercept : bool
+    Shapes: X (n_rows, n_features); means (n_features,).
     """
 
     X: np.ndarray
@@ -99,10 +81,8 @@ class Features:
 
     def check_vary(self, columns):
         """Raise if a requested column is constant."""
-        sizes = np.abs(self.means)
-        constant = [
-            int(j) for j in columns if np.ptp(self.X[:, j]) <= CONSTANT * sizes[j]
-        ]
+        rounding = CONSTANT * np.finfo(float).eps * np.abs(self.means)
+        constant = [int(j) for j in columns if np.ptp(self.X[:, j]) <= rounding[j]]
         if constant:
             raise ValueError(
                 f"Columns {constant} are constant: they have no coefficient of their "
@@ -115,14 +95,7 @@ class Features:
 
 
 class ByDirections:
-    """Debiasing of an iterate by held-out residuals along directions over the rows.
-
-    Parameters
-    ----------
-    fitted : fitted estimator
-    features : Features
-    covariance : KnownCovariance or Nodewise
-    """
+    """Debiasing of an iterate by held-out residuals along directions over the rows."""
 
     def __init__(self, fitted, features, covariance):
         self._fitted, self._features = fitted, features
@@ -135,29 +108,16 @@ class ByDirections:
         is_of_residual = self._fitted._data.problem.loss.is_of_residual
         return self._features.has_intercept and is_known and is_of_residual
 
-    def of_columns(self, places, iterations, on_true_scale):
-        """Coefficients at some places, of several iterates.
-
-        Parameters
-        ----------
-        places : ndarray of int
-            Columns; the intercept is behind them.
-        iterations : list of int or None
-        on_true_scale : bool
-            Whether to estimate the multiple of the truth that they are.
-
-        Yields
-        ------
-        Debiased
-        """
+    def of_columns(self, indices, iterations, on_true_scale):
+        """Debiased coefficients of the columns ``indices``, for every iterate."""
         runs = [RecordedRun.of(self._fitted, t) for t in iterations]
         scores = [self._scores(run.trajectory) for run in runs]
-        directions = self._directions(places)
-        for run, each in zip(runs, scores):
-            found = Debiased.of(run.coef[places], each, directions)
+        directions = self._directions(indices)
+        for run, run_scores in zip(runs, scores):
+            debiased = Debiased.of(run.coef[indices], run_scores, directions)
             if on_true_scale:
-                found = found._replace(scale=self._scale(run, each))
-            yield found
+                debiased = debiased._replace(scale=self._scale(run, run_scores))
+            yield debiased
 
     def of_rows(self, rows, iteration):
         """Means of rows (n_asked, n_features), by one iterate, as Debiased."""
@@ -166,28 +126,28 @@ class ByDirections:
         coef, intercept = run.coef[:-1], run.coef[-1]
         return Debiased.of(rows @ coef + intercept, scores, directions)
 
-    def _directions(self, places):
-        X, is_column = self._features.X, places < len(self._features.means)
-        self._features.check_vary(places[is_column])
-        found = self._covariance.of_columns(X, places[is_column])
+    def _directions(self, indices):
+        X, is_column = self._features.X, indices < len(self._features.means)
+        self._features.check_vary(indices[is_column])
+        of_features = self._covariance.of_columns(X, indices[is_column])
         if is_column.all():
-            return found
+            return of_features
         if not self._fitted._data.problem.loss.is_of_residual:
             raise ValueError(
                 "The intercept of such a model can only be estimated with "
                 "covariance='sample'."
             )
         intercept = self._directions_of(np.zeros((1, X.shape[1])))
-        vectors, sizes = np.empty((len(X), len(places))), np.empty(len(places))
-        vectors[:, is_column], sizes[is_column] = found
+        vectors, sizes = np.empty((len(X), len(indices))), np.empty(len(indices))
+        vectors[:, is_column], sizes[is_column] = of_features
         vectors[:, ~is_column], sizes[~is_column] = intercept
         return Directions(vectors, sizes)
 
     def _directions_of(self, rows):
         """Directions of the means of rows (n_asked, n_features)."""
         # Where there is an intercept, it is that of the mean row.
-        away = self._features.from_middle(rows)
-        directions = self._covariance.of_rows(self._features.X, away)
+        centred = self._features.from_middle(rows)
+        directions = self._covariance.of_rows(self._features.X, centred)
         if self._features.has_intercept:
             directions = directions.with_constant()
         return directions
@@ -230,13 +190,7 @@ class ByDirections:
 
 
 class WithoutPenalty:
-    """Debiasing by the sample covariance: of every iterate the unpenalised minimum.
-
-    Parameters
-    ----------
-    fitted : fitted estimator
-    features : Features
-    """
+    """Debiasing by the sample covariance: of every iterate the unpenalised minimum."""
 
     def __init__(self, fitted, features):
         self._fitted, self._features = fitted, features
@@ -248,22 +202,22 @@ class WithoutPenalty:
         target = data.observed.target.astype(np.float64) + data.offset
         return Unpenalised.of(self._with_constant(X), target, data.problem.loss)
 
-    def of_columns(self, places, iterations, on_true_scale):
+    def of_columns(self, indices, iterations, on_true_scale):
         """Coefficients at some places, as :meth:`ByDirections.of_columns`."""
         runs = [RecordedRun.of(self._fitted, t) for t in iterations]
         X = self._features.X
         n_features = X.shape[1]
-        columns = places[places < n_features]
+        columns = indices[indices < n_features]
         self._features.check_vary(columns)
         rows = self._with_constant(np.eye(n_features), constant=0.0)
         if self._features.has_intercept:
             zero = self._features.from_middle(np.zeros((1, n_features)))
             rows = np.concatenate([rows, self._with_constant(zero)])
-        rows = rows[places]
+        rows = rows[indices]
         determined = self._minimum.basis.determines(rows)
         if not determined.all():
             raise ValueError(
-                f"{_named(self._fitted, places[~determined])} are linear combinations "
+                f"{_named(self._fitted, indices[~determined])} are linear combinations "
                 "of others, with the constant of the intercept (as all levels of a "
                 "category are together), so that their coefficients cannot be "
                 "estimated: drop one such column of each combination, or ask for "
@@ -273,14 +227,14 @@ class WithoutPenalty:
         if on_true_scale:
             scale = self._minimum.scale(X, _labels_of(problem), problem.loss)
         for run in runs:
-            found = self._minimum.debiased(run.coef[places], rows)
-            yield found._replace(scale=scale)
+            debiased = self._minimum.debiased(run.coef[indices], rows)
+            yield debiased._replace(scale=scale)
 
     def of_rows(self, rows, iteration):
         """Means of rows (n_asked, n_features), as :meth:`ByDirections.of_rows`."""
         run = RecordedRun.of(self._fitted, iteration)
-        away = self._with_constant(self._features.from_middle(rows))
-        determined = self._minimum.basis.determines(away)
+        centred = self._with_constant(self._features.from_middle(rows))
+        determined = self._minimum.basis.determines(centred)
         if not determined.all():
             raise ValueError(
                 f"Rows {np.flatnonzero(~determined).tolist()} of X lie along "
@@ -288,7 +242,7 @@ class WithoutPenalty:
                 "be estimated."
             )
         coef, intercept = run.coef[:-1], run.coef[-1]
-        return self._minimum.debiased(rows @ coef + intercept, away)
+        return self._minimum.debiased(rows @ coef + intercept, centred)
 
     def _with_constant(self, rows, constant=1.0):
         if not self._features.has_intercept:
@@ -297,22 +251,7 @@ class WithoutPenalty:
 
 
 def debiasing_of(fitted, covariance, X_unlabelled):
-    """How iterates of a fitted estimator are debiased.
-
-    Parameters
-    ----------
-    covariance, X_unlabelled : object
-        As users pass them.
-
-    Returns
-    -------
-    ByDirections or WithoutPenalty
-
-    Raises
-    ------
-    ValueError
-        If the covariance does not match the features.
-    """
+    """How iterates of a fitted estimator are debiased."""
     features = Features.of(fitted)
     n_rows, n_features = features.X.shape
     if X_unlabelled is not None:
@@ -320,8 +259,8 @@ def debiasing_of(fitted, covariance, X_unlabelled):
             raise ValueError("Pass covariance or X_unlabelled, not both.")
         covariance = _covariance_with(features.X, X_unlabelled, features.has_intercept)
     if not isinstance(covariance, str):
-        known = KnownCovariance(covariance, n_features)
-        return ByDirections(fitted, features, known)
+        known_covariance = KnownCovariance(covariance, n_features)
+        return ByDirections(fitted, features, known_covariance)
     if covariance not in ("auto", "sample", "nodewise"):
         raise ValueError(
             "covariance must be 'auto', 'sample', 'nodewise' or an array, got "
@@ -350,15 +289,7 @@ def check_can_debias(fitted):
 
 
 def places_of_columns(fitted, columns):
-    """The requested columns as an array of int; None means all.
-
-    The intercept, which may be called by its name, is behind them.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, or names were not seen in fit.
-    """
+    """The requested columns as an array of int; None means all."""
     n_features = fitted.n_features_in_
     if columns is None:
         return np.arange(n_features)
@@ -392,9 +323,9 @@ def labels_of_columns(fitted):
     return [*names, *([INTERCEPT] if fitted.fit_intercept else [])]
 
 
-def _named(fitted, places):
+def _named(fitted, indices):
     labels = labels_of_columns(fitted)
-    return f"Columns {[labels[j] for j in places]}"
+    return f"Columns {[labels[j] for j in indices]}"
 
 
 def _labels_of(problem):
@@ -402,7 +333,7 @@ def _labels_of(problem):
     return (problem.target[:, 0] == problem.loss.labels[1]).astype(np.float64)
 
 
-def _check_has_scores(problem, trajectory, n_columns):
+def _check_has_scores(problem, trajectory, n_columns, tol=1e-3):
     """Raise if the memory matrix does not debias a run."""
     if len(trajectory.rows_seen()):
         raise ValueError(
@@ -415,7 +346,7 @@ def _check_has_scores(problem, trajectory, n_columns):
             for t in (0, -1)
         ]
         first, last = map(np.linalg.norm, slopes)
-        if last <= INTERPOLATES * first:
+        if last <= tol * first:
             raise ValueError(
                 "The iterate fits every row, without a penalty and with more columns "
                 "than rows: there are no residuals to estimate the noise from. Use an "

@@ -20,12 +20,7 @@ from .predictions import RecordedModel, as_fitted
 
 
 class RecordedClassifier(ClassifierMixin, RecordedModel):
-    """Decisions and labels with the recorded iterates.
-
-    A linear predictor is a decision, for the second of two classes or for every class.
-    A subclass defines ``_class_loss(n_classes)``, the loss for this number of classes,
-    and has a parameter ``class_weight``.
-    """
+    """Decisions and labels with the recorded iterates."""
 
     def _encoded_samples(self, X, y, sample_weight):
         """Validated samples, and their classes as the loss needs them."""
@@ -69,10 +64,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return predictor[:, 0] if predictor.shape[1] == 1 else predictor
 
     def _held_out_estimator(self, predictions, t):
-        """A copy whose ``decision_function`` returns given values, for scorers.
-
-        Its labels and probabilities follow from them.
-        """
+        """A copy whose ``decision_function`` returns given values, for scorers."""
 
         def decision_function(X):  # scorers look methods up by their names
             return predictions
@@ -284,13 +276,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
 
 
 def classes_of(estimator, y):
-    """The labels of the classes, and the number of every row's class.
-
-    Raises
-    ------
-    ValueError
-        If y does not contain labels, or only one.
-    """
+    """The labels of the classes, and the number of every row's class."""
     check_classification_targets(y)
     classes, label = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -317,13 +303,7 @@ def indicator_of(probabilities):
 
 
 def known_labels(y, classes):
-    """The number of every row's class, of classes that are known.
-
-    Raises
-    ------
-    ValueError
-        If y has other labels.
-    """
+    """The number of every row's class, of classes that are known."""
     y = y.ravel()
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
@@ -333,10 +313,10 @@ def known_labels(y, classes):
 
 def targets_of(label, n_classes, loss):
     """Labels 0, 1, ... as the targets of a loss, (n_rows, n_outputs)."""
-    other, this = loss.labels
+    negative, positive = loss.labels
     # Two classes: the second against the first. Several: each against the others.
-    own = [1] if n_classes == 2 else range(n_classes)
-    return np.where(label[:, None] == np.array(own), this, other)
+    classes = [1] if n_classes == 2 else range(n_classes)
+    return np.where(label[:, None] == np.array(classes), positive, negative)
 
 
 def check_class_weights(weights, classes):

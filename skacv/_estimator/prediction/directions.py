@@ -43,10 +43,7 @@ LEAST_LEFT_OF_ROW = 1 / 3
 class Directions(NamedTuple):
     """Directions over the rows, and the sizes of what errors they leave.
 
-    Attributes
-    ----------
-    vectors : ndarray of shape (n_rows, n_asked)
-    sizes : ndarray of shape (n_asked,)
+    Shapes: vectors (n_rows, n_asked); sizes (n_asked,).
     """
 
     vectors: np.ndarray
@@ -62,11 +59,6 @@ class KnownCovariance:
     """The covariance of the columns, where it is known.
 
     Shapes: covariance (n_columns, n_columns).
-
-    Raises
-    ------
-    ValueError
-        If it is of another size, not symmetric or not positive definite.
     """
 
     def __init__(self, covariance, n_columns):
@@ -90,29 +82,14 @@ class KnownCovariance:
     def of_columns(self, X, columns):
         """Directions of coefficients.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_columns)
-            Centred where there is an intercept.
-
-        Returns
-        -------
-        Directions
+        Shapes: X (n_rows, n_columns).
         """
         return self.of_rows(X, np.eye(X.shape[1])[columns])
 
     def of_rows(self, X, rows):
         """Directions of means of rows, d'b.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_columns)
-            Centred where there is an intercept.
-        rows : ndarray of shape (n_asked, n_columns)
-
-        Returns
-        -------
-        Directions
+        Shapes: X (n_rows, n_columns); rows (n_asked, n_columns).
         """
         inverse = self.solved(rows.T)
         variances = np.einsum("aj,ja->a", rows, inverse)
@@ -121,20 +98,7 @@ class KnownCovariance:
     def scale(self, by_strength, X, labels, coef, scores):
         """The multiple of the truth that a debiased iterate estimates.
 
-        By how large the debiased iterate is itself.
-
-        Parameters
-        ----------
-        by_strength : ScaleByStrength
-        X : ndarray of shape (n_rows, n_columns)
-        labels : ndarray of shape (n_rows,)
-            0 or 1.
-        coef : ndarray of shape (n_columns,)
-        scores : ndarray of shape (n_rows,)
-
-        Returns
-        -------
-        Scale
+        Shapes: X (n_rows, n_columns), labels and scores (n_rows,), coef (n_columns,).
         """
         signal = of_debiased(coef, X.T @ scores / len(X), self, scores)
         return by_strength.of_debiased(signal)
@@ -146,23 +110,13 @@ class Nodewise:
     def of_columns(self, X, columns):
         """Directions of coefficients, by a lasso of each column on all others.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_columns)
-            Centred where there is an intercept.
-
-        Returns
-        -------
-        Directions
-
-        Raises
-        ------
-        ValueError
-            If a requested column is too strongly correlated with the others.
+        Shapes: X (n_rows, n_columns).
         """
         scaled, _ = _of_unit_size(X)
         parts = ((X[:, j], np.delete(scaled, j, axis=1)) for j in columns)
-        found, likeness, left = _by_lassos(X, parts, len(columns), NODEWISE_ALPHA)
+        directions, likeness, shares = _by_lassos(
+            X, parts, len(columns), NODEWISE_ALPHA
+        )
         alike = columns[likeness >= MOST_ALIKE].tolist()
         if alike:
             raise ValueError(
@@ -170,7 +124,7 @@ class Nodewise:
                 "their coefficients cannot be estimated by the nodewise lasso: "
                 f"{_remedy(X)}drop such columns, or ask for others."
             )
-        alike = columns[left < LEAST_LEFT].tolist()
+        alike = columns[shares < LEAST_LEFT].tolist()
         if alike:
             warn(
                 f"Columns {alike} are so correlated with others that the nodewise "
@@ -179,43 +133,32 @@ class Nodewise:
                 f"{_remedy(X)}pass the covariance if it is known, or drop columns.",
                 UserWarning,
             )
-        return found
+        return directions
 
     def of_rows(self, X, rows):
         """Directions of means of rows: d'b as a coefficient, by a lasso of its column.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_columns)
-            Centred where there is an intercept.
-        rows : ndarray of shape (n_asked, n_columns)
-
-        Returns
-        -------
-        Directions
-
-        Raises
-        ------
-        ValueError
-            If the column of a row is too strongly correlated with the others.
+        Shapes: X (n_rows, n_columns); rows (n_asked, n_columns).
         """
         scaled, scale = _of_unit_size(X)
 
         def parts():
             for row in rows:
                 # In coordinates in which columns have unit size.
-                asked = np.divide(row, scale, out=np.zeros_like(scale), where=scale > 0)
-                column = scaled @ (asked / (asked @ asked or 1.0))
-                yield column, scaled - np.outer(column, asked)
+                direction = np.divide(
+                    row, scale, out=np.zeros_like(scale), where=scale > 0
+                )
+                column = scaled @ (direction / (direction @ direction or 1.0))
+                yield column, scaled - np.outer(column, direction)
 
-        found, likeness, left = _by_lassos(X, parts(), len(rows), ROW_ALPHA)
+        directions, likeness, shares = _by_lassos(X, parts(), len(rows), ROW_ALPHA)
         alike = np.flatnonzero(likeness >= MOST_ALIKE).tolist()
         if alike:
             raise ValueError(
                 f"Rows {alike} of X lie along directions in which the training rows "
                 "hardly vary: their means cannot be estimated."
             )
-        alike = np.flatnonzero(left < LEAST_LEFT_OF_ROW).tolist()
+        alike = np.flatnonzero(shares < LEAST_LEFT_OF_ROW).tolist()
         if alike:
             warn(
                 "The columns are so correlated that the nodewise lasso cannot separate "
@@ -224,7 +167,7 @@ class Nodewise:
                 "known, or drop columns.",
                 UserWarning,
             )
-        return found
+        return directions
 
     def scale(self, by_strength, X, labels, coef, scores):
         """The multiple of the truth that a debiased iterate estimates."""
@@ -232,24 +175,13 @@ class Nodewise:
 
 
 def _by_lassos(X, parts, n_asked, factor):
-    """Directions by a lasso of each of some columns on the others.
+    """Directions by a lasso of each column on its regressors, and how much they share.
 
-    Parameters
-    ----------
-    parts : iterable of (ndarray of shape (n_rows,), ndarray of shape (n_rows, n))
-        A column, of which nothing is estimated if it is zero, and the others.
-    factor : float
-        The alpha for a column of unit size, over sqrt(log(n_columns) / n_rows).
-
-    Returns
-    -------
-    found : Directions
-    likeness : ndarray of shape (n_asked,)
-        How close what is left of a column is to any other, over how close it is to the
-        column itself.
-    shares : ndarray of shape (n_asked,)
-        The inner product of a column and what is left of it, over the former's square.
+    Shapes: parts ((n_rows,), (n_rows, n_regressors)); likeness, shares (n_asked,).
     """
+    # likeness: how close the residual is to any regressor, over how close it is to the
+    # column itself. shares: the inner product of column and residual, over the square
+    # of the column.
     n_rows, n_columns = X.shape
     lasso = Lasso(
         factor * np.sqrt(np.log(max(n_columns, 2)) / n_rows),
@@ -258,17 +190,17 @@ def _by_lassos(X, parts, n_asked, factor):
     )
     vectors = np.zeros((n_rows, n_asked))
     likeness, shares = np.zeros(n_asked), np.ones(n_asked)
-    for place, (column, others) in enumerate(parts):
+    for k, (column, regressors) in enumerate(parts):
         if not column.any():
             continue
         unit = column / np.sqrt(np.mean(column**2))
-        left = unit
-        if others.shape[1]:
-            left = unit - others @ lasso.fit(others, unit).coef_
-        vectors[:, place] = left / (left @ column)
-        across = np.abs(others.T @ left).max(initial=0)
-        likeness[place] = across / (left @ unit)
-        shares[place] = left @ unit / n_rows
+        residual = unit
+        if regressors.shape[1]:
+            residual = unit - regressors @ lasso.fit(regressors, unit).coef_
+        vectors[:, k] = residual / (residual @ column)
+        across = np.abs(regressors.T @ residual).max(initial=0)
+        likeness[k] = across / (residual @ unit)
+        shares[k] = residual @ unit / n_rows
     sizes = np.linalg.norm(vectors, axis=0) / np.sqrt(n_rows)
     return Directions(vectors, sizes), likeness, shares
 

@@ -224,8 +224,8 @@ class CoefficientInference:
         rows = new_rows(self, on_host(X))
         rows = rows.toarray() if sparse.issparse(rows) else rows
         debiasing = debiasing_of(self, covariance, X_unlabelled)
-        found = debiasing.of_rows(rows, iteration)
-        ends = self._data.problem.loss.mean(found.interval(coverage))
+        means = debiasing.of_rows(rows, iteration)
+        ends = self._data.problem.loss.mean(means.interval(coverage))
         return ends[:, 0] if self._data.has_flat_predictions else ends
 
 
@@ -317,11 +317,7 @@ class LogisticInference:
 
 
 class CoefficientTests:
-    """Tests of whether coefficients are zero, for two classes or counts.
-
-    The debiased iterate estimates the coefficients up to a factor. If the loss is that
-    of the true model, :class:`LogisticInference` estimates the factor.
-    """
+    """Tests of whether coefficients are zero, for two classes or counts."""
 
     @documented(CoefficientInference.coef_interval)
     @of_record
@@ -372,42 +368,26 @@ class CoefficientTests:
 def interval_tables(
     fitted, columns, coverage, iterations, covariance, X_unlabelled=None
 ):
-    """Tables with intervals for several iterates, from directions computed once.
-
-    Parameters
-    ----------
-    fitted : fitted regressor, or logistic model of two classes
-    columns, coverage, covariance, X_unlabelled : object
-        As users pass them.
-    iterations : list of int or None
-        None is the iterate in use.
-
-    Yields
-    ------
-    dict of ndarray
-    """
+    """Tables with intervals for several iterates, from directions computed once."""
     check_coverage(coverage)
     check_is_about_truth(fitted)
-    places = places_of_columns(fitted, columns)
+    indices = places_of_columns(fitted, columns)
     debiasing = debiasing_of(fitted, covariance, X_unlabelled)
-    for found in debiasing.of_columns(places, iterations, is_classifier(fitted)):
-        yield table_of(fitted, places, found, coverage)
+    for debiased in debiasing.of_columns(indices, iterations, is_classifier(fitted)):
+        yield table_of(fitted, indices, debiased, coverage)
 
 
 def table_with_intercept(
     fitted, columns, iteration, covariance, X_unlabelled, coverage=None
 ):
-    """The table of an iterate; of all columns, and of the intercept, if None is asked.
-
-    Without a coverage there are no intervals, and coefficients are up to a factor.
-    """
-    places = places_of_columns(fitted, columns)
+    """The table of an iterate; without ``columns`` of all, and of the intercept."""
+    indices = places_of_columns(fitted, columns)
     debiasing = debiasing_of(fitted, covariance, X_unlabelled)
     if columns is None and debiasing.has_intercept:
-        places = np.append(places, fitted.n_features_in_)
+        indices = np.append(indices, fitted.n_features_in_)
     on_true_scale = coverage is not None and is_classifier(fitted)
-    (found,) = debiasing.of_columns(places, [iteration], on_true_scale)
-    return as_frame(table_of(fitted, places, found, coverage))
+    (debiased,) = debiasing.of_columns(indices, [iteration], on_true_scale)
+    return as_frame(table_of(fitted, indices, debiased, coverage))
 
 
 def check_is_about_truth(fitted):
@@ -422,24 +402,19 @@ def check_is_about_truth(fitted):
         )
 
 
-def table_of(fitted, places, found, coverage=None):
-    """Statistics of every requested column, with intervals if a coverage is given.
-
-    Returns
-    -------
-    dict of ndarray
-    """
+def table_of(fitted, indices, debiased, coverage=None):
+    """Statistics of every requested column, with intervals if a coverage is given."""
     names = "coef", "estimate", "standard_error", "z", "p_value"
-    parts = {name: getattr(found, name) for name in names}
+    parts = {name: getattr(debiased, name) for name in names}
     if coverage is not None:
-        parts["lower"], parts["upper"] = np.moveaxis(found.interval(coverage), -1, 0)
+        parts["lower"], parts["upper"] = np.moveaxis(debiased.interval(coverage), -1, 0)
     if fitted._data.has_flat_predictions:
         parts = {name: part[:, 0] for name, part in parts.items()}
     names = fitted._column_names()
     labels = np.arange(fitted.n_features_in_) if names is None else names
-    if (places == len(labels)).any():
+    if (indices == len(labels)).any():
         labels = np.append(labels.astype(object), INTERCEPT)
-    return {"column": labels[places], **parts}
+    return {"column": labels[indices], **parts}
 
 
 def as_frame(table):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from ..._compat import check_in_memory
-from ...optim.blocks import slices
+from ...optim.blocks import MEMORY_BYTES, blocks
 from ...optim.namespaces import dtype_of, rows_in, to_numpy
 from ...risk.intervals import (
     FEWEST_ROWS,
@@ -24,8 +24,6 @@ from ..data.training_data import check_usable, new_rows
 from ..estimates.left_out import held_out_rows
 from ..estimates.readers import ESTIMATES
 
-# Memory for the predictions of all replicas of a block of samples.
-BLOCK_BYTES = 1 << 27
 # A tree that learns the sizes of residuals sees so many rows at most: more would take
 # longer.
 ROWS_PER_TREE = 2000
@@ -34,15 +32,7 @@ ROWS_PER_TREE = 2000
 def intervals_of(fitted, X, coverage, method):
     """Prediction intervals of the iterate in use.
 
-    Parameters
-    ----------
-    X, coverage, method : object
-        As users pass them to ``predict_interval``.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-        With several coverages there is a last axis for these.
+    Shapes: returned (n_samples, 2) or (n_samples, n_targets, 2).
     """
     check_usable(fitted)
     coverage = checked_coverage(coverage)
@@ -85,13 +75,7 @@ def _check_groups(fitted, method):
 
 
 def source_of_predictions(fitted):
-    """The first method whose held-out predictions are known, beside residuals.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """The first method whose held-out predictions are known, beside residuals."""
     methods = _methods_for(fitted)
     with_predictions = [
         method
@@ -162,19 +146,8 @@ def _keeps_rows(fitted):
 def _expected_sizes(fitted, X, predictions, held_out, method):
     """Expected sizes of residuals, for held-out rows and for rows of X.
 
-    They depend on the columns of X where fit has kept its rows, otherwise on the
-    prediction.
-
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Those for X.
-    held_out : HeldOutResiduals
-
-    Returns
-    -------
-    held_out : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
-    sizes : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    Shapes: predictions (n_samples[, n_targets]), returned (n_held_out[, n_targets]),
+    (n_samples[, n_targets]).
     """
     indices = getattr(fitted, interval_methods()[method].indices, None)
     if indices is None or not _keeps_rows(fitted):
@@ -203,7 +176,7 @@ def on_kept_columns(fitted, samples, X):
     if design is None:  # kernel machines put it away, and keep rows as passed
         return to_numpy(rows_in(fitted.X_fit_, samples)), X
     features = design.features if data.has_constant else design
-    rows = to_numpy(rows_in(features.X, data.places_of(samples)))
+    rows = to_numpy(rows_in(features.X, data.rows_of_samples(samples)))
     return rows, data.columns.applied(X)
 
 
@@ -212,18 +185,25 @@ def _jackknife_plus(fitted, X, held_out, ranks):
     residuals, spread = held_out.residuals, np.ones_like
     if held_out.predictions is not None:
         spread = fitted._loss.spread
-    size = BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals))
+    # The predictions of all replicas, and their ends.
+    size = 2 * dtype_of(X).itemsize * len(residuals)
     ends, targets = [], residuals.reshape(len(residuals), -1).T
-    for replicas, own_residuals in zip(without_rows(fitted), targets):
+    for replicas, target_residuals in zip(without_rows(fitted), targets):
         predictions = (
             _predictions_of(fitted, replicas, X[block, :])
-            for block in slices(X.shape[0], size)
+            for block in blocks(X.shape[0], size, MEMORY_BYTES)
         )
-        blocks = [
-            ends_of(jackknife_plus, found, own_residuals, ranks, spread(found))
-            for found in predictions
+        by_block = [
+            ends_of(
+                jackknife_plus,
+                without_row,
+                target_residuals,
+                ranks,
+                spread(without_row),
+            )
+            for without_row in predictions
         ]
-        ends.append(np.concatenate(blocks))
+        ends.append(np.concatenate(by_block))
     return np.stack(ends, axis=1) if residuals.ndim > 1 else ends[0]
 
 
@@ -235,35 +215,28 @@ def _predictions_of(fitted, replicas, X):
 
 
 def without_rows(fitted):
-    """Coefficients and intercepts without each held-out row, for every target.
-
-    For the iterate in use; computed by a second run once, and then kept.
-    """
+    """Coefficients and intercepts without each held-out row, for every target."""
     if fitted._replicas is None or fitted._replicas[0] != fitted.iteration_:
         fitted._replicas = fitted.iteration_, list(fitted._run_without_rows())
     return fitted._replicas[1]
 
 
 def interval_methods():
-    """The estimate from which each method of intervals takes held-out residuals.
-
-    In the order in which "auto" prefers them, with the fewest assumptions first.
-    """
-    own = {name: estimate for name, estimate in ESTIMATES.items() if estimate.residuals}
-    known = {name: own.pop(name) for name in ("loo", "cv", "risk") if name in own}
-    first = {"jackknife+": known["loo"]} if "loo" in known else {}
-    return first | known | own
+    """The estimate from which each method of intervals takes held-out residuals."""
+    estimates = {
+        name: estimate for name, estimate in ESTIMATES.items() if estimate.residuals
+    }
+    built_in = {
+        name: estimates.pop(name) for name in ("loo", "cv", "risk") if name in estimates
+    }
+    first = {"jackknife+": built_in["loo"]} if "loo" in built_in else {}
+    return first | built_in | estimates
 
 
 def fitted_sizes(X, residuals, seed, n_jobs=None):
     """A forest that predicts the size of residuals, given a row.
 
     Shapes: X (n_rows, n_features); residuals (n_rows,).
-
-    Returns
-    -------
-    callable
-        It takes rows, and gives positive numbers.
     """
     size = np.abs(residuals)
     floor = smallest_size(size)

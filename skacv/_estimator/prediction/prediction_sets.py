@@ -11,15 +11,7 @@ from .prediction_intervals import interval_methods, source_of_predictions
 def sets_of(fitted, X, coverage, method):
     """Prediction sets of the iterate in use.
 
-    Parameters
-    ----------
-    X, coverage, method : object
-        As users pass them to ``predict_set``.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_samples, n_classes)
-        With several coverages there is a last axis for these.
+    Shapes: returned (n_samples, n_classes).
     """
     check_usable(fitted)
     coverage = checked_coverage(coverage)

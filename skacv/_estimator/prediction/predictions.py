@@ -26,12 +26,7 @@ from .prediction_intervals import intervals_of
 
 
 class RecordedModel(FittedState):
-    """Any of the iterates that ``fit`` has recorded.
-
-    What it says is for linear models; a subclass whose predictions are made in another
-    way has ``_linear_predictor``, ``_linear_predictors``, ``_product`` and
-    ``_take_coefficients`` of its own.
-    """
+    """Any of the iterates that ``fit`` has recorded."""
 
     _held_out_estimator = RecordsTrajectory._held_out_estimator
     _left_to_compare = RecordsTrajectory._left_to_compare
@@ -157,40 +152,23 @@ class RecordedModel(FittedState):
             If there is no such iterate, or its coefficients were not kept (see
             :meth:`recorded_iterations`).
         """
-        t, place = checked_iterate(self, t)
+        t, row = checked_iterate(self, t)
         stopped = copy(self)
         if self._dropped:  # there is no other
             return stopped
         stopped.iteration_ = t
-        stopped._take_coefficients(place)
+        stopped._take_coefficients(row)
         stopped._keep_predictions(MOST_KEPT)
         return stopped
 
-    def _take_coefficients(self, place):
+    def _take_coefficients(self, row):
         """Those of one row of the kept ones."""
-        self.coef_ = self.coef_path_[place].copy()
-        self.intercept_ = self.intercept_path_[place]
+        self.coef_ = self.coef_path_[row].copy()
+        self.intercept_ = self.intercept_path_[row]
 
 
 def checked_iterate(estimator, t):
-    """The number of an iterate, and its place among those that are kept.
-
-    Parameters
-    ----------
-    t : int
-        Negative numbers count from the end.
-
-    Returns
-    -------
-    t, place : int
-
-    Raises
-    ------
-    TypeError
-        If t is not an integer.
-    ValueError
-        If there is no such iterate, or it was not kept.
-    """
+    """The number of an iterate, and its place among those that are kept."""
     check_usable(estimator)
     n_rows = estimator.n_iter_ + 1
     try:
@@ -200,20 +178,17 @@ def checked_iterate(estimator, t):
     if not -n_rows <= t < n_rows:
         raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
     t, kept = t % n_rows, estimator.recorded_iterations()
-    place = np.flatnonzero(kept == t)
-    if not place.size:
+    row = np.flatnonzero(kept == t)
+    if not row.size:
         estimator._check_has_record()
         raise ValueError(
             f"Iterate {t} was not kept: recorded_iterations() has those that were."
         )
-    return t, place[0]
+    return t, row[0]
 
 
 class RecordedRegressor(RegressorMixin, RecordedModel):
-    """Predictions and prediction intervals with the recorded iterates.
-
-    A subclass whose loss is not the squared error says ``_loss_of``.
-    """
+    """Predictions and prediction intervals with the recorded iterates."""
 
     _multi_output = False
     _positive_only = False

@@ -157,8 +157,8 @@ def test_samples_in_blocks_are_those_of_one(rng, monkeypatch):
         whole = model.predict_interval(storage(X_new))
         with monkeypatch.context() as patch:
             patch.setattr(
-                "skacv._estimator.prediction.prediction_intervals.BLOCK_BYTES",
-                2 * 24 * 8,
+                "skacv._estimator.prediction.prediction_intervals.MEMORY_BYTES",
+                2 * 2 * 24 * 8,
             )
             blocks = model.predict_interval(storage(X_new))
         np.testing.assert_allclose(blocks, whole, **EXACT)
