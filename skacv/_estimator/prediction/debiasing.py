@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from ..._compat import on_host
-from ...optim.moments import CONSTANT
+from ...optim.design import ROUNDINGS
 from ...optim.trajectory import Trajectory
 from ...risk.inference.debiased import Debiased
 from ...risk.inference.label_effects import LabelEffects
@@ -81,7 +81,7 @@ class Features:
 
     def check_vary(self, columns):
         """Raise if a requested column is constant."""
-        rounding = CONSTANT * np.finfo(float).eps * np.abs(self.means)
+        rounding = ROUNDINGS * np.finfo(float).eps * np.abs(self.means)
         constant = [int(j) for j in columns if np.ptp(self.X[:, j]) <= rounding[j]]
         if constant:
             raise ValueError(
