@@ -36,5 +36,5 @@ BENCHMARKS = {
 
 
 if __name__ == "__main__":
-    asked = arguments(__doc__, BENCHMARKS)
-    report("Speed and memory", named_rows(BENCHMARKS, asked.names), asked.output)
+    args = arguments(__doc__, BENCHMARKS)
+    report("Speed and memory", named_rows(BENCHMARKS, args.names), args.output)

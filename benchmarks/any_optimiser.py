@@ -57,9 +57,9 @@ def torch_log_loss(y, z):
     return torch.nn.functional.softplus(z) - y * z
 
 
-def worst(found, expected):
+def worst(results, expected):
     """Largest relative difference of two paths."""
-    return np.abs(found.path / expected.path - 1).max()
+    return np.abs(results.path / expected.path - 1).max()
 
 
 def held_out(work, run, begin, readings, prefix="", repeats=REPEATS):
@@ -69,19 +69,19 @@ def held_out(work, run, begin, readings, prefix="", repeats=REPEATS):
     """
     refits = partial(run.loo_path, np.arange(N_REFITS), block_size=1)
     exact = None
-    for name, settings, asked in readings:
+    for name, settings, required in readings:
         read = partial(run.loo_path, **settings)
         if repeats > 1:  # compiled
             read(), refits()
-        (took, found), (few, _) = medians(read, refits, repeats=repeats)
-        exact, brute = exact or found, few * N_ROWS / N_REFITS
-        accuracy = f"off exact by {worst(found, exact):.1e}"
+        (took, results), (few, _) = medians(read, refits, repeats=repeats)
+        exact, brute = exact or results, few * N_ROWS / N_REFITS
+        accuracy = f"off exact by {worst(results, exact):.1e}"
         against = f"{N_ROWS} refits one by one"
-        row = Row.speed(f"{work}, {name}", against, took, brute, asked, accuracy)
+        row = Row.speed(f"{work}, {name}", against, took, brute, required, accuracy)
         yield prefix + name, row
     run.cv_path(10)
-    folds, own = medians(lambda: run.cv_path(10), begin, repeats=repeats)
-    row = Row.speed(f"{work}, ten folds", "the run", folds[0], own[0], "0.5")
+    folds, ours = medians(lambda: run.cv_path(10), begin, repeats=repeats)
+    row = Row.speed(f"{work}, ten folds", "the run", folds[0], ours[0], "0.5")
     yield f"{prefix}folds", row
 
 
@@ -123,8 +123,8 @@ BENCHMARKS = {
 
 
 if __name__ == "__main__":
-    asked = arguments(__doc__, BENCHMARKS)
+    args = arguments(__doc__, BENCHMARKS)
     jax.config.update("jax_enable_x64", True)
     torch.set_num_threads(1)
-    rows = (row for name in asked.names or BENCHMARKS for row in BENCHMARKS[name]())
-    report("Any optimiser", rows, asked.output, ["jax", "optax", "torch"])
+    rows = (row for name in args.names or BENCHMARKS for row in BENCHMARKS[name]())
+    report("Any optimiser", rows, args.output, ["jax", "optax", "torch"])

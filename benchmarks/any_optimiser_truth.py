@@ -92,11 +92,11 @@ def of_late_iterates():
 
 def over_exact(run, work):
     """A row: the memory matrix over exact leave-one-out, and what it says of itself."""
-    own, found = seconds(lambda: run.risk_path(n_checked=0))
+    ours, results = seconds(lambda: run.risk_path(n_checked=0))
     theirs, exact = seconds(run.loo_path)
-    ratios = found.path / exact.path
+    ratios = results.path / exact.path
     accuracy = f"over exact {ratios.min():.3g} to {ratios.max():.3g}; {verdict(run)}"
-    return Row.speed(work, "exact", own, theirs, accuracy=accuracy)
+    return Row.speed(work, "exact", ours, theirs, accuracy=accuracy)
 
 
 def verdict(run):
@@ -217,12 +217,12 @@ def of_other_rounding():
             X, y = (part.astype(dtype) for part in network_data(200, rng))
             start = network_start(32, rng, dtype)
             acv = TrajectoryACV(network, squared, optimizer)
-            one, other = (
+            one, second = (
                 _vectors(acv.run(begun, X, y, N_ROUNDED))
                 for begun in (start, rounded_up(start))
             )
             gone = np.linalg.norm(one - one[0], axis=1)[1:]
-            apart = np.linalg.norm(one - other, axis=1)[1:] / gone
+            apart = np.linalg.norm(one - second, axis=1)[1:] / gone
             said = [f"after {apart[-1]:.1e}", f"most {apart.max():.1e}"]
             for share in APART:
                 first = f"update {(apart > share).argmax() + 1}"
@@ -235,10 +235,10 @@ def of_other_rounding():
 
 def rounded_up(params):
     """The same start, but for the last bit of one number."""
-    (weight, shift), *others = params
+    (weight, shift), *rest = params
     weight = weight.copy()
     weight[0, 0] = np.nextafter(weight[0, 0], np.inf, dtype=weight.dtype)
-    return [(weight, shift), *others]
+    return [(weight, shift), *rest]
 
 
 def _vectors(run):

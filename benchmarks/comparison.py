@@ -65,16 +65,16 @@ def phrase_of(row, rows):
     ValueError
         If there is none: another row is of the same work against the same opponent.
     """
-    others = [r for r in rows if r["name"] == row["name"] and r is not row]
-    if not others:
+    rest = [r for r in rows if r["name"] == row["name"] and r is not row]
+    if not rest:
         return []
-    others = [line_of(other) for other in others]
+    rest = [line_of(second) for second in rest]
     sides = [row["work"].split(), row["against"].split()]
     for length in range(1, max(map(len, sides)) + 1):
         for words in sides:
             for start in range(len(words) - length + 1):
                 phrase = " ".join(words[start : start + length])
-                if not any(phrase in other for other in others):
+                if not any(phrase in second for second in rest):
                     return [f"[{phrase}]"]
     raise ValueError(f"Another row is like {row['work']!r} of {row['name']}.")
 

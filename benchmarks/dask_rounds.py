@@ -23,7 +23,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from skacv import RowSummary, TrajectoryLasso, TrajectoryLogisticRegression
 from skacv._estimator.run import source
-from skacv.dask.block_sums import added
+from skacv.dask.block_sums import add_all
 from skacv.dask.problem import FitsOnWorkers
 from skacv.dask.rows import FAN, RowGroups
 
@@ -97,17 +97,17 @@ def nothing(block, coef, intercept):
 def fits_in_memory(estimator, sizes, is_class):
     """The fit in the precision of the rows, its seconds, and the one in double."""
     X, y = in_memory(*sizes, is_class)
-    taken, own = seconds(clone(estimator).fit, X, y)
+    duration, ours = seconds(clone(estimator).fit, X, y)
     if not is_class:
         y = y.astype(np.float64)
-    return own, taken, clone(estimator).fit(X.astype(np.float64), y)
+    return ours, duration, clone(estimator).fit(X.astype(np.float64), y)
 
 
-def differences(found, own, double):
+def differences(results, ours, double):
     """How far a fit is from the two in memory, in words."""
     return (
-        f"paths differ by {difference(found, double):.1e} from memory in double "
-        f"precision, by {difference(found, own):.1e} from single"
+        f"paths differ by {difference(results, double):.1e} from memory in double "
+        f"precision, by {difference(results, ours):.1e} from single"
     )
 
 
@@ -123,36 +123,37 @@ def overhead(X, y, n_columns):
     groups = RowGroups(X, y)
     coef = np.ones((n_columns, 1, 1 + N_FOLDS), np.float32)
     zeros = np.zeros((1, 1 + N_FOLDS))
-    once = partial(groups.sum, nothing, coef, zeros, combine=added)
+    once = partial(groups.sum, nothing, coef, zeros, combine=add_all)
     return median(seconds(once)[0] for _ in range(N_ROUNDS))
 
 
 @contextmanager
 def timed_rounds(client=None, killed_before=None):
     """Seconds of the rounds of gradients; a worker may be killed before one of them."""
-    gradient, taken = FitsOnWorkers.gradient, []
+    gradient, duration = FitsOnWorkers.gradient, []
 
     def timed(fits, point):
-        if len(taken) == killed_before:
+        if len(duration) == killed_before:
             processes = client.run(os.getpid)
             os.kill(next(iter(processes.values())), signal.SIGKILL)
-        elapsed, found = seconds(gradient, fits, point)
-        taken.append(elapsed)
-        return found
+        elapsed, results = seconds(gradient, fits, point)
+        duration.append(elapsed)
+        return results
 
     with patch.object(FitsOnWorkers, "gradient", timed):
-        yield taken
+        yield duration
 
 
-def difference(found, expected):
+def difference(results, expected):
     """The largest difference of the paths of two fits, relative to their largest entry.
 
     In single precision updates may end to move anything, some sooner than others.
     """
     names = "coef_path_", "train_path_", "cv_path_"
-    last = min(found.n_iter_, expected.n_iter_) + 1
+    last = min(results.n_iter_, expected.n_iter_) + 1
     pairs = [
-        (getattr(found, name)[:last], getattr(expected, name)[:last]) for name in names
+        (getattr(results, name)[:last], getattr(expected, name)[:last])
+        for name in names
     ]
     return max(np.abs(a - b).max() / np.abs(b).max() for a, b in pairs)
 
@@ -166,39 +167,39 @@ def fits(is_class, sizes):
     loss = "logistic loss" if is_class else "squared error"
     with two_workers() as cluster, Client(cluster) as client:
         X, y = dask.persist(*collections(n_rows, n_columns, is_class))
-        beside = overhead(X, y, n_columns)
+        baseline = overhead(X, y, n_columns)
         with timed_rounds() as rounds:
-            taken, found = seconds(clone(estimator).fit, X, y)
-        each, last = median(rounds), min(UNTIL_KILLED, n_updates - 1)
+            duration, results = seconds(clone(estimator).fit, X, y)
+        seconds_per_round, last = median(rounds), min(UNTIL_KILLED, n_updates - 1)
         with timed_rounds(client, last) as killed:
             taken_again, again = seconds(clone(estimator).fit, X, y)
         del X, y
-    bitwise = np.array_equal(again.coef_path_, found.coef_path_)
-    single, own, double = fits_in_memory(estimator, (n_rows, n_columns), is_class)
-    shape = f"{n_rows} x {n_columns} float32, {found.n_iter_} updates"
+    bitwise = np.array_equal(again.coef_path_, results.coef_path_)
+    single, ours, double = fits_in_memory(estimator, (n_rows, n_columns), is_class)
+    shape = f"{n_rows} x {n_columns} float32, {results.n_iter_} updates"
     work = f"{loss}, {N_FOLDS} folds, {shape}"
     if len(killed) <= last:
         raise RuntimeError("The run was over before a worker could be killed.")
     yield Row.speed(
         f"{work}: seconds on {N_WORKERS} workers",
         "the fit in memory",
-        taken,
-        own,
-        accuracy=differences(found, single, double),
+        duration,
+        ours,
+        accuracy=differences(results, single, double),
     )
     yield Row.cost(
         f"{loss}: milliseconds of a round",
         "a round of nothing",
-        1000 * each,
-        1000 * beside,
-        accuracy=f"{1000 * beside:.0f} ms beside products",
+        1000 * seconds_per_round,
+        1000 * baseline,
+        accuracy=f"{1000 * baseline:.0f} ms beside products",
     )
     yield Row.cost(
         f"{loss}: seconds where a worker is killed after {UNTIL_KILLED} updates",
         "undisturbed",
         taken_again,
-        taken,
-        accuracy=f"paths differ by {difference(again, found):.1e}"
+        duration,
+        accuracy=f"paths differ by {difference(again, results):.1e}"
         + (", bit for bit the same" if bitwise else "")
         + f", longest round {max(killed):.1f} s",
     )
@@ -210,20 +211,20 @@ def one_pass(sizes):
     estimator = model(False, n_updates).set_params(risk=True, random_state=0)
     with two_workers() as cluster, Client(cluster):
         X, y = dask.persist(*collections(n_rows, n_columns, False))
-        taken, found = seconds(clone(estimator).fit, X, y)
+        duration, results = seconds(clone(estimator).fit, X, y)
         del X, y
     folds = RowSummary(N_FOLDS).fold_of(np.arange(n_rows))
     estimator.set_params(cv=PredefinedSplit(folds))
-    single, own, double = fits_in_memory(estimator, (n_rows, n_columns), False)
-    last = min(found.n_iter_, double.n_iter_) + 1
-    risk = np.abs(found.risk_path_[:last] / double.risk_path_[:last] - 1).max()
+    single, ours, double = fits_in_memory(estimator, (n_rows, n_columns), False)
+    last = min(results.n_iter_, double.n_iter_) + 1
+    risk = np.abs(results.risk_path_[:last] / double.risk_path_[:last] - 1).max()
     yield Row.speed(
         f"squared error in one pass, risk and {N_FOLDS} folds, {n_rows} x {n_columns} "
-        f"float32, {found.n_iter_} updates: seconds on {N_WORKERS} workers",
+        f"float32, {results.n_iter_} updates: seconds on {N_WORKERS} workers",
         "the fit in memory",
-        taken,
-        own,
-        accuracy=f"{differences(found, single, double)}; "
+        duration,
+        ours,
+        accuracy=f"{differences(results, single, double)}; "
         f"risk_path_ by {risk:.1e} of itself",
     )
 
@@ -262,17 +263,17 @@ def on_paper(sizes):
     """Rounds of other sizes."""
     for n_columns in (10**3, 10**4, 10**5, 10**6):
         for n_workers in (10, 100, 1000):
-            found = paper(n_columns, n_workers)
-            parts = {k: found[k] for k in ("links", "client", "scheduler")}
+            results = paper(n_columns, n_workers)
+            parts = {k: results[k] for k in ("links", "client", "scheduler")}
             limit = max(parts, key=parts.get)
             split = ", ".join(f"{name} {1000 * s:.0f}" for name, s in parts.items())
             yield Row(
                 f"{n_columns} columns on {n_workers} workers: MB down, MB up, ms",
                 f"limit: {limit}",
-                found["down"] / 1e6,
-                found["up"] / 1e6,
-                1000 * found["total"],
-                asked=f"{found['rows']:.0f} rows of a worker take as long",
+                results["down"] / 1e6,
+                results["up"] / 1e6,
+                1000 * results["total"],
+                required=f"{results['rows']:.0f} rows of a worker take as long",
                 accuracy=split,
             )
 
@@ -286,8 +287,8 @@ BENCHMARKS = {
 
 
 if __name__ == "__main__":
-    asked = arguments(__doc__, BENCHMARKS, rows=200_000, columns=2000, updates=100)
-    sizes = asked.rows, asked.columns, asked.updates
-    benchmarks = {name: partial(each, sizes) for name, each in BENCHMARKS.items()}
-    found = named_rows(benchmarks, asked.names)
-    report("Rows on workers", found, asked.output, ["dask", "distributed"])
+    args = arguments(__doc__, BENCHMARKS, rows=200_000, columns=2000, updates=100)
+    sizes = args.rows, args.columns, args.updates
+    benchmarks = {name: partial(run, sizes) for name, run in BENCHMARKS.items()}
+    results = named_rows(benchmarks, args.names)
+    report("Rows on workers", results, args.output, ["dask", "distributed"])

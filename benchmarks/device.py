@@ -88,8 +88,8 @@ def compared(name, sizes, dtype, device, n_epochs, repeats):
     case = FITS[name](sizes[name], dtype, n_epochs)
     work, *_, estimate = case
 
-    def said(found, expected):
-        same = getattr(found, estimate).cpu().numpy()
+    def said(results, expected):
+        same = getattr(results, estimate).cpu().numpy()
         off = np.abs(same / getattr(expected, estimate) - 1)
         return f"{estimate} off by {np.median(off):.0e}, at most {off.max():.0e}"
 
@@ -103,14 +103,14 @@ def _fits(case, device):
     y = y.astype(X.dtype)
     X_there, y_there = (torch.asarray(array, device=device) for array in (X, y))
 
-    def there():
+    def on_device():
         with config_context(array_api_dispatch=True):
             return model.__class__(**model.get_params()).fit(X_there, y_there)
 
-    def here():
+    def in_numpy():
         return model.__class__(**model.get_params()).fit(X, y)
 
-    return there, here
+    return on_device, in_numpy
 
 
 def name_of(device):
@@ -122,9 +122,9 @@ def name_of(device):
 
 if __name__ == "__main__":
     options = {"device": "cpu", "full": False, "dtype": "float32", "repeats": 3}
-    asked = arguments(__doc__, FITS, **options)
-    size, sizes = ("full", FULL) if asked.full else ("small", SMALL)
-    settings = asked.dtype, asked.device, EPOCHS[size], asked.repeats
-    rows = ((name, compared(name, sizes, *settings)) for name in asked.names or FITS)
-    title = f"X on a device: {name_of(asked.device)}, {size} sizes"
-    report(title, rows, asked.output, ["torch", "array-api-compat"])
+    args = arguments(__doc__, FITS, **options)
+    size, sizes = ("full", FULL) if args.full else ("small", SMALL)
+    settings = args.dtype, args.device, EPOCHS[size], args.repeats
+    rows = ((name, compared(name, sizes, *settings)) for name in args.names or FITS)
+    title = f"X on a device: {name_of(args.device)}, {size} sizes"
+    report(title, rows, args.output, ["torch", "array-api-compat"])

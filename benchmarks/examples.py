@@ -41,12 +41,12 @@ def printed(path):
 
 if __name__ == "__main__":
     paths = {path.stem: path for path in sorted(EXAMPLES.glob("plot_*.py"))}
-    asked = arguments(__doc__, paths)
-    found = []
-    for path in map(paths.get, asked.names or paths):
+    args = arguments(__doc__, paths)
+    results = []
+    for path in map(paths.get, args.names or paths):
         if missing := missing_extras(path):
             print(f"{path.stem} is skipped: it needs skacv[{','.join(missing)}]\n")
         else:
-            found.append(printed(path))
-    if asked.output:
-        write_sections(asked.output, "What the examples print", found)
+            results.append(printed(path))
+    if args.output:
+        write_sections(args.output, "What the examples print", results)

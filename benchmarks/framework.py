@@ -69,27 +69,29 @@ class Row:
     ours: float | None = None
     theirs: float | None = None
     ratio: float | None = None
-    asked: str = ""
+    required: str = ""
     accuracy: str = ""
 
     @classmethod
-    def speed(cls, work, against, ours, theirs, asked="", accuracy=""):
+    def speed(cls, work, against, ours, theirs, required="", accuracy=""):
         """How many times faster than the opponent we are."""
-        return cls(work, against, ours, theirs, theirs / ours, asked, accuracy)
+        return cls(work, against, ours, theirs, theirs / ours, required, accuracy)
 
     @classmethod
-    def cost(cls, work, against, ours, theirs, asked="", accuracy=""):
+    def cost(cls, work, against, ours, theirs, required="", accuracy=""):
         """How many times a reference our work takes."""
-        return cls(work, against, ours, theirs, ours / theirs, asked, accuracy)
+        return cls(work, against, ours, theirs, ours / theirs, required, accuracy)
 
     def markdown(self, name):
         """A line of the table, for a benchmark of that name."""
         numbers = [self.ours, self.theirs, self.ratio]
         written = ["" if number is None else f"{number:.3g}" for number in numbers]
-        return line(name, self.work, self.against, *written, self.asked, self.accuracy)
+        return line(
+            name, self.work, self.against, *written, self.required, self.accuracy
+        )
 
 
-def race(work, against, ours, theirs, asked="", accuracy=None, repeats=3):
+def race(work, against, ours, theirs, required="", accuracy=None, repeats=3):
     """A row of two functions that are timed in turn.
 
     Parameters
@@ -102,12 +104,12 @@ def race(work, against, ours, theirs, asked="", accuracy=None, repeats=3):
         What is said of the two results.
     repeats : int
     """
-    (own, found), (their, expected) = medians(ours, theirs, repeats=repeats)
-    said = accuracy(found, expected) if accuracy else ""
-    return Row.speed(work, against, own, their, asked, said)
+    (mine, outcome), (their, expected) = medians(ours, theirs, repeats=repeats)
+    said = accuracy(outcome, expected) if accuracy else ""
+    return Row.speed(work, against, mine, their, required, said)
 
 
-def race_over_seeds(work, against, ours, theirs, asked="", bound=""):
+def race_over_seeds(work, against, ours, theirs, required="", bound=""):
     """A row of seconds and true risks, a pair for each seed of either side.
 
     Parameters
@@ -117,12 +119,16 @@ def race_over_seeds(work, against, ours, theirs, asked="", bound=""):
     asked, bound : str
         What the ratio of seconds should be, and that of risks.
     """
-    (own, risk), (their, their_risk) = np.transpose(ours), np.transpose(theirs)
+    (mine, risk), (their, their_risk) = np.transpose(ours), np.transpose(theirs)
     worse = risk / their_risk
     bounded = f" ({bound})" if bound else ""
     said = f"true risk {np.median(worse):.3f} of its{bounded}, at most "
-    numbers = np.median(own), np.median(their), float(np.median(their / own))
-    return Row(work, against, *numbers, asked, f"{said}{worse.max():.3f}")
+    numbers = (
+        np.median(mine),
+        np.median(their),
+        float(np.median(their / mine)),
+    )
+    return Row(work, against, *numbers, required, f"{said}{worse.max():.3f}")
 
 
 # ----------------------------------------------------------------------- files
@@ -148,10 +154,10 @@ def record(packages=()):
 
 def heading(packages=()):
     """The same as a line."""
-    found = record(packages)
-    listed = [f"{name} {number}" for name, number in found["versions"].items()]
+    outcome = record(packages)
+    listed = [f"{name} {number}" for name, number in outcome["versions"].items()]
     return ", ".join(
-        [found["date"], f"Python {found['python']}", *listed, found["machine"]]
+        [outcome["date"], f"Python {outcome['python']}", *listed, outcome["machine"]]
     )
 
 
@@ -171,14 +177,14 @@ def report(title, rows, output, packages=()):
     lines = [*COLUMNS]
     print(*lines, sep="\n", flush=True)
     # Before the rows: a peer may bind the process to one processor.
-    first, found = heading(packages), {"title": title, **record(packages), "rows": []}
+    first, outcome = heading(packages), {"title": title, **record(packages), "rows": []}
     for name, row in rows:
-        found["rows"].append({"name": name, **asdict(row)})
+        outcome["rows"].append({"name": name, **asdict(row)})
         lines.append(row.markdown(name))
         print(lines[-1], flush=True)
     if output is not None:
         output.write_text("\n".join([f"# {title}", "", first, "", *lines, ""]))
-        output.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+        output.with_suffix(".json").write_text(json.dumps(outcome, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
@@ -204,9 +210,9 @@ def write_sections(path, title, sections):
     """
     former = path.read_text().split("\n## ")[1:] if path.exists() else []
     # The command is what a section names first.
-    found = {text.split("`")[1]: f"## {text.rstrip()}\n" for text in former}
-    found |= {section.command: section.markdown() for section in sections}
-    path.write_text("\n".join([f"# {title}\n", *found.values()]))
+    outcome = {text.split("`")[1]: f"## {text.rstrip()}\n" for text in former}
+    outcome |= {section.command: section.markdown() for section in sections}
+    path.write_text("\n".join([f"# {title}\n", *outcome.values()]))
 
 
 # ---------------------------------------------------------------- command lines
@@ -244,10 +250,10 @@ def arguments(doc, names=(), **options):
             how["type"] = type(default)
         parser.add_argument(f"--{option.replace('_', '-')}", **how)
     parser.add_argument("--output", type=Path, help="Markdown file to write")
-    found = parser.parse_args()
-    if unknown := set(getattr(found, "names", ())) - set(names):
+    outcome = parser.parse_args()
+    if unknown := set(getattr(outcome, "names", ())) - set(names):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    return found
+    return outcome
 
 
 def named_rows(benchmarks, names):

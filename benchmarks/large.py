@@ -56,8 +56,8 @@ def coefficients():
 
 def true_risk(model):
     """Of Gaussian rows of variance one and mean zero."""
-    away = model.coef_ - coefficients()
-    return float(away @ away + NOISE**2 + np.ravel(model.intercept_)[0] ** 2)
+    error = model.coef_ - coefficients()
+    return float(error @ error + NOISE**2 + np.ravel(model.intercept_)[0] ** 2)
 
 
 def one_pass(paths):
@@ -88,8 +88,8 @@ def alone(work, paths):
 
 def _measured(work, paths):
     with threadpool_limits(1):
-        taken, found = seconds(work, paths)
-    return taken, peak_megabytes(), found
+        elapsed, results = seconds(work, paths)
+    return elapsed, peak_megabytes(), results
 
 
 def peak_megabytes():
@@ -103,20 +103,19 @@ def peak_megabytes():
 def rows(folder, n_rows):
     paths = files(folder, n_rows)
     _, imports, _ = alone(nothing, paths)
-    taken, peak, found = alone(one_pass, paths)
+    elapsed, peak, results = alone(one_pass, paths)
     sgd_taken, _, sgd = alone(epochs, paths)
     work = f"lasso path, risk, 5 folds and stop, {n_rows} x {N_COLUMNS}, a memmap"
     against = f"SGDRegressor(early_stopping=True), {EPOCHS} epochs"
-    accuracy = (
-        f"said {found['said']:.4f}, true {found['true']:.4f}; theirs {sgd['true']:.4f}"
-    )
-    yield "one-pass", Row.speed(work, against, taken, sgd_taken, "1", accuracy)
+    estimate = f"said {results['said']:.4f}, true {results['true']:.4f}"
+    accuracy = f"{estimate}; theirs {sgd['true']:.4f}"
+    yield "one-pass", Row.speed(work, against, elapsed, sgd_taken, "1", accuracy)
     size = n_rows * N_COLUMNS * 8 / 1e6
     work = f"megabytes of the same, besides {imports:.0f} for imports"
-    asked = f"less than {MOST_MEGABYTES} MB"
-    yield "one-pass-memory", Row.speed(work, "X", peak - imports, size, asked)
+    required = f"less than {MOST_MEGABYTES} MB"
+    yield "one-pass-memory", Row.speed(work, "X", peak - imports, size, required)
 
 
 if __name__ == "__main__":
-    asked = arguments(__doc__, rows=5_000_000, folder=gettempdir())
-    report("Large data", rows(asked.folder, asked.rows), asked.output)
+    args = arguments(__doc__, rows=5_000_000, folder=gettempdir())
+    report("Large data", rows(args.folder, args.rows), args.output)

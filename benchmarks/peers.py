@@ -44,10 +44,10 @@ N_ALPHAS = 30
 SMALLEST = 1e-3  # of a path of alphas, over its largest
 
 
-def sparse_choices(theirs, against, asked="", bound=""):
+def sparse_choices(theirs, against, required="", bound=""):
     """Alpha chosen for a lasso; ``theirs(X, y, seed)`` gives coefficients."""
     theirs(*sparse_regression(60, 90, 6, 0)[:2], 0)  # what compiles, compiles here
-    every = dict.fromkeys(("risk", "cv", "auto"), asked)
+    every = dict.fromkeys(("risk", "cv", "auto"), required)
     for size in SIZES.values():
         yield from choices(size, theirs, against, every, bound, N_SEEDS)
 
@@ -131,14 +131,14 @@ def randalo():
         model.fit(X, y)
         theirs(model, X, y)
 
-        def said(found, estimate, known=is_truth_known, model=model, X=X, y=y):
-            own = found.mean
-            if not known:
-                return f"they differ by {abs(estimate / own - 1):.1e}"
+        def said(results, estimate, given=is_truth_known, model=model, X=X, y=y):
+            mine = results.mean
+            if not given:
+                return f"they differ by {abs(estimate / mine - 1):.1e}"
             held_out = cross_val_predict(model, X, y, cv=LeaveOneOut())
             truth = np.mean((y - held_out) ** 2)
             return (
-                f"off refits by {own / truth - 1:+.1e} and {estimate / truth - 1:+.1e}"
+                f"off refits by {mine / truth - 1:+.1e} and {estimate / truth - 1:+.1e}"
             )
 
         name = type(model).__name__
@@ -173,8 +173,8 @@ def mapie():
         )
         return model.fit_conformalize(X, y).predict_interval(X_test)[1][:, :, 0]
 
-    def said(own, expected):
-        error = np.abs(own - expected).max() / (own[:, 1] - own[:, 0]).mean()
+    def said(mine, expected):
+        error = np.abs(mine - expected).max() / (mine[:, 1] - mine[:, 0]).mean()
         return f"ends differ by {error:.0e} of a width"
 
     yield race(
@@ -219,20 +219,20 @@ def eigenpro():
 def early_stopping():
     """Least squares with a dense signal, stopped early, beside scikit-learn's ways."""
     n, p, max_iter = 1000, 1500, 200
-    plain = IterativeRidge(0.0, max_iter=max_iter, tol=0, risk=False, loo=False)
+    baseline = IterativeRidge(0.0, max_iter=max_iter, tol=0, risk=False, loo=False)
 
     def recorded_folds(X, y, seed):
         """One recorded run per fold, and one on all rows."""
         errors = np.zeros(max_iter + 1)
         for train, test in KFold(5).split(X):
-            model = plain.fit(X[train], y[train])
+            model = baseline.fit(X[train], y[train])
             staged = np.array(list(model.staged_predict(X[test])))
             errors += ((y[test] - staged) ** 2).sum(axis=1)
-        return plain.fit(X, y).at_iteration(errors.argmin())
+        return baseline.fit(X, y).at_iteration(errors.argmin())
 
     def grid_search(X, y, seed):
         grid = {"max_iter": np.unique(np.geomspace(1, max_iter, 20).astype(int))}
-        return GridSearchCV(plain, grid, cv=5).fit(X, y).best_estimator_
+        return GridSearchCV(baseline, grid, cv=5).fit(X, y).best_estimator_
 
     def stochastic(X, y, seed):
         model = SGDRegressor(penalty=None, early_stopping=True, eta0=0.5 / p)
@@ -250,14 +250,14 @@ def early_stopping():
     ours = TrajectoryEarlyStoppingCV(
         IterativeRidge(0.0, max_iter=max_iter, tol=0), criterion="loo"
     )
-    own, theirs = [], {name: [] for name in opponents}
+    mine, theirs = [], {name: [] for name in opponents}
     for seed in range(N_SEEDS):
         rng = np.random.default_rng(seed)
         X, beta = rng.standard_normal((n, p)), rng.standard_normal(p)
         beta *= np.sqrt(10) / np.linalg.norm(beta)
         y = X @ beta + rng.standard_normal(n)
         elapsed, _ = seconds(ours.fit, X, y)
-        own.append((elapsed, true_risk(ours.coef_, ours.intercept_, beta, 1.0)))
+        mine.append((elapsed, true_risk(ours.coef_, ours.intercept_, beta, 1.0)))
         for name, fit in opponents.items():
             elapsed, model = seconds(fit, X, y, seed)
             intercept = np.ravel(model.intercept_)[0]
@@ -266,8 +266,8 @@ def early_stopping():
     work = f"IterativeRidge(0), {max_iter} updates, exact loo_path_, stop, {n} x {p}"
     for name in opponents:
         # The folds by hand cost fewer runs than any other choice by refits.
-        asked = ">= 1" if opponents[name] is recorded_folds else ""
-        yield race_over_seeds(work, name, own, theirs[name], asked)
+        required = ">= 1" if opponents[name] is recorded_folds else ""
+        yield race_over_seeds(work, name, mine, theirs[name], required)
 
 
 BENCHMARKS = {
@@ -297,6 +297,6 @@ def missing(name, what, error):
 
 
 if __name__ == "__main__":
-    asked = arguments(__doc__, BENCHMARKS)
+    args = arguments(__doc__, BENCHMARKS)
     with threadpool_limits(1):
-        report("Against other packages", rows(asked.names), asked.output, PACKAGES)
+        report("Against other packages", rows(args.names), args.output, PACKAGES)

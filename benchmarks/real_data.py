@@ -55,12 +55,12 @@ def heavy_tails(seed):
 def spectra(seed, n=214, p=100):
     """Smooth columns, as of a spectrum: neighbours hardly differ, condition 1e6."""
     rng = np.random.default_rng(seed)
-    place = np.linspace(0, 1, p)
-    distance = np.subtract.outer(place, place)
+    index = np.linspace(0, 1, p)
+    distance = np.subtract.outer(index, index)
     values, vectors = np.linalg.eigh(np.exp(-(distance**2) / (2 * 0.1**2)))
     spectrum = np.maximum(values, values.max() * 1e-12)
     X = rng.standard_normal((n, p)) * np.sqrt(spectrum) @ vectors.T
-    signal = X @ np.sin(2 * np.pi * 3 * place) / np.sqrt(p)
+    signal = X @ np.sin(2 * np.pi * 3 * index) / np.sqrt(p)
     return X, signal + 0.3 * signal.std() * rng.standard_normal(n)
 
 

@@ -67,10 +67,10 @@ def table(n, sizes, max_iter):
     """For both methods: m*, and the samples that every batch size needs."""
     X, y = drawn(n)
     for name, style in STYLES.items():
-        found = [
+        results = [
             samples_needed(X, y, m, style["n_components"], max_iter) for m in sizes
         ]
-        yield name, found[0][1], [samples for samples, _ in found]
+        yield name, results[0][1], [samples for samples, _ in results]
 
 
 def main(n=1000, sizes=SIZES, max_iter=600, output=None):

@@ -133,14 +133,14 @@ def main(n_rows=None, n_splits=4, output=None):
         train_test_split(X, y, test_size=0.25, random_state=seed)
         for seed in range(n_splits)
     ]
-    found = [rows_of(split) for split in splits]
+    results = [rows_of(split) for split in splits]
     print(f"{'means of splits':36}{'stage':>7}{'weight':>8}{'test error':>12}{'s':>7}")
-    for name in found[0][1]:
-        means = np.mean([rows[name] for _, rows in found], axis=0)
+    for name in results[0][1]:
+        means = np.mean([rows[name] for _, rows in results], axis=0)
         formats = "7.0f", "8.2f", "12.0f", "7.2f"
-        said = (f"{mean:{each}}" for mean, each in zip(means, formats))
+        said = (f"{mean:{form}}" for mean, form in zip(means, formats))
         print(f"{name:36}{''.join(said).replace('nan', '   ')}", flush=True)
-    first = found[0][0]
+    first = results[0][0]
     said = f"{first.best_score_:.0f}, corrected {first.best_score_corrected_:.0f}"
     print(f"the blend's own estimate on the first split: {said}")
     figure, ax = plt.subplots(figsize=(9, 4.4), constrained_layout=True)

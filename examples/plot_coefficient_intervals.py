@@ -107,30 +107,32 @@ def print_table(table, classic, name):
 
 def draw(ax, table, classic, name):
     """Intervals by both ways, one above the other; the axis is that of the first."""
-    places = np.arange(len(table["column"]))[::-1]
+    heights = np.arange(len(table["column"]))[::-1]
     estimate, error, quantile = classic
     ax.axvline(0, color="black", linewidth=0.8)
-    ax.hlines(places + 0.14, table["lower"], table["upper"], DEBIASED, linewidth=2.4)
-    ax.plot(table["estimate"], places + 0.14, "o", color=DEBIASED, label="debiased")
+    ax.hlines(heights + 0.14, table["lower"], table["upper"], DEBIASED, linewidth=2.4)
+    ax.plot(table["estimate"], heights + 0.14, "o", color=DEBIASED, label="debiased")
     reach = quantile * error
-    ax.hlines(places - 0.14, estimate - reach, estimate + reach, CLASSIC, linewidth=1.4)
-    ax.plot(estimate, places - 0.14, "s", color=CLASSIC, markersize=4, label=name)
-    ax.plot(table["coef"], places, "x", color="black", markersize=5, label="as it is")
+    ax.hlines(
+        heights - 0.14, estimate - reach, estimate + reach, CLASSIC, linewidth=1.4
+    )
+    ax.plot(estimate, heights - 0.14, "s", color=CLASSIC, markersize=4, label=name)
+    ax.plot(table["coef"], heights, "x", color="black", markersize=5, label="as it is")
     ends = np.concatenate([table["lower"], table["upper"], [0]])
     ends = ends[np.isfinite(ends)]
     span = np.ptp(ends)
     ax.set_xlim(ends.min() - 0.25 * span, ends.max() + 0.25 * span)
-    ax.set_yticks(places, table["column"])
+    ax.set_yticks(heights, table["column"])
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_xlabel(f"coefficient, {100 * COVERAGE:g}% interval")
     # Below: intervals of columns that are alike go all across.
     ax.legend(frameon=False, ncol=3, loc="upper center", bbox_to_anchor=(0.4, -0.13))
 
 
-def taken(classic, places):
+def draw_classic(classic, heights):
     """Estimates and errors of some columns."""
     estimate, error, quantile = classic
-    return estimate[places], error[places], quantile
+    return estimate[heights], error[heights], quantile
 
 
 def diabetes(ax, n_rows, max_iter):
@@ -141,21 +143,21 @@ def diabetes(ax, n_rows, max_iter):
     model = TrajectoryEarlyStoppingCV(lasso).fit(X, y)
     table = model.coef_table(X.columns)
     classic = least_squares(X, y)
-    found = (table["lower"] > 0) | (table["upper"] < 0)
+    excludes_zero = (table["lower"] > 0) | (table["upper"] < 0)
     used = np.count_nonzero(model.coef_)
-    away = np.abs(table["standard_error"] / classic[1] - 1).max()
+    difference = np.abs(table["standard_error"] / classic[1] - 1).max()
     print(f"Diabetes with products: {X.shape[1]} columns, the lasso uses {used}.")
-    print(f"Intervals without zero: {found.sum()}; if all columns were zero,")
+    print(f"Intervals without zero: {excludes_zero.sum()}; if all columns were zero,")
     print(f"{(1 - COVERAGE) * X.shape[1]:.1f} would be expected.")
-    print(f"Standard errors are those of least squares to {away:.0e}.\n")
+    print(f"Standard errors are those of least squares to {difference:.0e}.\n")
     least = np.argsort(table["p_value"].to_numpy())[:N_SHOWN]
-    table, classic = table.iloc[least], taken(classic, least)
+    table, classic = table.iloc[least], draw_classic(classic, least)
     print_table(table, classic, "least squares")
     # Behind them come intervals that are hundreds of times as long.
     short = (
         table["standard_error"] < LONGEST * table["standard_error"].min()
     ).to_numpy()
-    draw(ax, table[short], taken(classic, short), "least squares")
+    draw(ax, table[short], draw_classic(classic, short), "least squares")
     ax.set_title("diabetes with products, a lasso", loc="left")
 
 

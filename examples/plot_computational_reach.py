@@ -54,8 +54,8 @@ def error_after(spectrum, n_iterations, n_directions=0):
 def table():
     """Rows: spectrum, errors after plain iterations, and after 100 with EigenPro."""
     for name, spectrum in SPECTRA.items():
-        plain = [error_after(spectrum, t) for t in TIMES]
-        yield name, *plain, error_after(spectrum, 100, 10)
+        unpenalised = [error_after(spectrum, t) for t in TIMES]
+        yield name, *unpenalised, error_after(spectrum, 100, 10)
 
 
 def points(angles):

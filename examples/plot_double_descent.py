@@ -58,8 +58,8 @@ def errors(n, n_features, max_iter, seed):
 def table(n, counts, max_iter, n_repeats):
     """For every number of features, the median test errors."""
     for n_features in counts:
-        found = [errors(n, n_features, max_iter, seed) for seed in range(n_repeats)]
-        yield n_features, np.median(found, axis=0)
+        results = [errors(n, n_features, max_iter, seed) for seed in range(n_repeats)]
+        yield n_features, np.median(results, axis=0)
 
 
 def main(n=300, counts=COUNTS, max_iter=300, n_repeats=3, output=None):

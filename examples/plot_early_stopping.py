@@ -97,8 +97,8 @@ def not_stopped(model, X, task):
     last = {name: model.members_[name].at_iteration(-1) for name in weights}
     if task == "regression":
         return sum(weights[name] * last[name].predict(X) for name in weights)
-    found = sum(weights[name] * last[name].predict_proba(X) for name in weights)
-    return model.classes_[found.argmax(axis=1)]
+    results = sum(weights[name] * last[name].predict_proba(X) for name in weights)
+    return model.classes_[results.argmax(axis=1)]
 
 
 def error(predictions, y, task):

@@ -58,21 +58,21 @@ def seen(drawings, rng):
     """Every drawing, shifted each way, noise added: (4 n, 64)."""
     padded = np.pad(drawings.reshape(-1, 8, 8), ((0, 0), (1, 1), (1, 1)))
     views = [padded[:, down : down + 8, right : right + 8] for down, right in SHIFTS]
-    found = np.concatenate(views).reshape(-1, 64)
-    return found + NOISE * rng.standard_normal(found.shape)
+    results = np.concatenate(views).reshape(-1, 64)
+    return results + NOISE * rng.standard_normal(results.shape)
 
 
 def drawn(n_drawings, width):
     """Features and classes of training and test rows, and folds of drawings."""
     X, y = load_digits(return_X_y=True)
-    X, known = X / 16, y < 5
-    features = make_pipeline(frozen(X[known], y[known], width), StandardScaler())
+    X, is_low = X / 16, y < 5
+    features = make_pipeline(frozen(X[is_low], y[is_low], width), StandardScaler())
     rng = np.random.default_rng(0)
-    order = rng.permutation(np.flatnonzero(~known))
-    own, test = order[:n_drawings], order[n_drawings:]
-    rows = features.fit_transform(seen(X[own], rng)).astype(np.float32)
+    order = rng.permutation(np.flatnonzero(~is_low))
+    drawn, test = order[:n_drawings], order[n_drawings:]
+    rows = features.fit_transform(seen(X[drawn], rng)).astype(np.float32)
     test_rows = features.transform(seen(X[test], rng)).astype(np.float32)
-    label, drawing = np.tile(y[own] - 5, 4), np.tile(np.arange(len(own)), 4)
+    label, drawing = np.tile(y[drawn] - 5, 4), np.tile(np.arange(len(drawn)), 4)
     folds = list(GroupKFold(5).split(rows, label, drawing))
     return (rows, label), (test_rows, np.tile(y[test] - 5, 4)), folds
 
@@ -96,9 +96,9 @@ def timed(work, repeats=3):
     seconds = []
     for _ in range(repeats):
         begun = perf_counter()
-        found = work()
+        results = work()
         seconds.append(perf_counter() - begun)
-    return found, np.median(seconds)
+    return results, np.median(seconds)
 
 
 def main(n_drawings=500, width=768, max_iter=200, output=None):
@@ -115,11 +115,11 @@ def main(n_drawings=500, width=768, max_iter=200, output=None):
     test = stopped.estimator_.staged_loss(X_test, y_test)
     last = stopped.at_iteration(-1)
     print(f"{'iterate':>24}{'expected loss':>16}{'test loss':>12}{'wrong':>9}")
-    for name, t, each in (
+    for name, t, model in (
         ("chosen", stopped.best_iter_, stopped),
         ("last", max_iter, last),
     ):
-        wrong = 100 * np.mean(each.predict(X_test) != y_test)
+        wrong = 100 * np.mean(model.predict(X_test) != y_test)
         print(f"{name:8}{t:16}{stopped.path_[t]:16.3f}{test[t]:12.3f}{wrong:8.1f}%")
     print(f"{'best':8}{test.argmin():16}{'':16}{test.min():12.3f}")
     display = RiskPathDisplay.from_estimator(stopped, X_test, y_test)

@@ -55,8 +55,8 @@ def degrees_of_freedom(eigenvalues, schedule, n_updates):
     traces = [0.0]
     for _, step in zip(range(n_updates), schedule.updates()):
         gradient = eigenvalues * (step.point(share, previous) - 1)
-        moved = step.apply(share, previous, gradient, Zero())
-        share, previous = moved, share
+        updated = step.apply(share, previous, gradient, Zero())
+        share, previous = updated, share
         traces.append(share.sum())
     return np.array(traces)
 

@@ -113,19 +113,19 @@ def settings(n_small, n_large, n_updates, n_batches):
     """All that is compared, by name."""
     ridge, lasso = SquaredL2(STRENGTH), L1(STRENGTH)
     descent = GradientDescent(STEP_SIZE)
-    found = {}
+    result = {}
     for n in (n_small, n_large):
-        found[f"GD, n={n}"] = Setting(n, ridge, descent, n_updates)
-        found[f"proximal GD, n={n}"] = Setting(n, lasso, descent, n_updates)
+        result[f"GD, n={n}"] = Setting(n, ridge, descent, n_updates)
+        result[f"proximal GD, n={n}"] = Setting(n, lasso, descent, n_updates)
     for size in (n_large // 10, 2 * n_large // 5):
-        found[f"SGD, n={n_large}, batches of {size}"] = Setting(
+        result[f"SGD, n={n_large}, batches of {size}"] = Setting(
             n_large,
             ridge,
             HalvedBatches(STEP_SIZE, n_large, size),
             n_batches // BATCHES_AN_ITERATE,
             BATCHES_AN_ITERATE,
         )
-    return found
+    return result
 
 
 def logistic_problem(n, rng):
@@ -175,9 +175,9 @@ def newton_steps(problem, trajectory, left_out, own_hessian):
         if own_hessian:
             leverage = curvature[rows] * (steps * X[rows]).sum(axis=1, keepdims=True)
             steps = steps / (1 - leverage)
-        found = np.repeat(coef[None], len(rows), axis=0)
-        found[:, used] += slope[rows] * steps
-        yield found
+        result = np.repeat(coef[None], len(rows), axis=0)
+        result[:, used] += slope[rows] * steps
+        yield result
 
 
 def baseline(problem, trajectory, left_out):
@@ -198,12 +198,12 @@ ESTIMATES = {
 
 def timed(iterates, shown):
     """Those iterates that are shown, and the seconds it took to get there."""
-    found, seconds, begun = [], [], perf_counter()
+    result, seconds, begun = [], [], perf_counter()
     for t, coef in enumerate(iterates):
         if t in shown:
-            found.append(coef)
+            result.append(coef)
             seconds.append(perf_counter() - begun)
-    return np.array(found), np.array(seconds)
+    return np.array(result), np.array(seconds)
 
 
 def iterates_to_show(setting):
@@ -221,21 +221,21 @@ def without_each_row(setting, n_left_out, rng):
     # The published objective is a sum: without a row, the others count as before.
     left_out = LeftOutRows.of(problem, rows, LeaveOutRule(renormalises=False))
     shown = set(iterates_to_show(setting).tolist())
-    found = {
+    result = {
         name: timed(estimate(problem, trajectory, left_out), shown)
         for name, estimate in ESTIMATES.items()
     }
-    return found, problem.design.X[rows], problem.target[rows, 0]
+    return result, problem.design.X[rows], problem.target[rows, 0]
 
 
 def compared(setting, n_left_out, rng):
     """The measures of every method at the iterates shown, (n_measures, n_shown)."""
-    found, X, target = without_each_row(setting, n_left_out, rng)
+    result, X, target = without_each_row(setting, n_left_out, rng)
 
     def log_loss(coefs):
         return Logistic().value(target, (coefs * X).sum(axis=2)).mean(axis=1)
 
-    truth, _ = found["exact"]
+    truth, _ = result["exact"]
     return {
         name: np.array(
             [
@@ -244,7 +244,7 @@ def compared(setting, n_left_out, rng):
                 seconds,
             ]
         )
-        for name, (coefs, seconds) in found.items()
+        for name, (coefs, seconds) in result.items()
     }
 
 

@@ -70,9 +70,9 @@ def coverage_and_width(ends, y):
 
 def judged(model, X, y, X_test, y_test):
     """Coverage and mean width of every kind of intervals of one iterate."""
-    found = [model.predict_interval(X_test, COVERAGE, method) for method in METHODS]
-    found.append(around_training_residuals(model, X, y, X_test))
-    return [coverage_and_width(ends, y_test) for ends in found]
+    results = [model.predict_interval(X_test, COVERAGE, method) for method in METHODS]
+    results.append(around_training_residuals(model, X, y, X_test))
+    return [coverage_and_width(ends, y_test) for ends in results]
 
 
 def iterates_to_judge(max_iter):
@@ -109,8 +109,8 @@ def draw(axes, iterates, paths, best):
     coverage, width = np.moveaxis(np.mean(paths, axis=0), 2, 0)
     for ax, values in zip(axes, (coverage, width)):
         ax.axvline(best, color="0.6", linewidth=1)
-        for own, (name, style) in zip(values.T, STYLES.items()):
-            ax.plot(iterates, own, label=name, **style)
+        for heights, (name, style) in zip(values.T, STYLES.items()):
+            ax.plot(iterates, heights, label=name, **style)
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
         ax.set_xlim(iterates[0], iterates[-1])

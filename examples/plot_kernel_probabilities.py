@@ -163,17 +163,17 @@ def compared(data, seed, n_rows, max_iter, n_values):
     X, X_test, y, y_test = data(n_rows, seed)
     stopped = stopped_machine(max_iter)
     seconds = timed_fit(stopped, X, y)
-    found = {STOPPED: (stopped.predict_proba(X_test), seconds)}
+    results = {STOPPED: (stopped.predict_proba(X_test), seconds)}
     run = long_run(stopped, max_iter)
     seconds = timed_fit(run, X, y)
-    found[LAST] = run.predict_proba(X_test), seconds
+    results[LAST] = run.predict_proba(X_test), seconds
     least_squares = stopped_machine(max_iter, "squared_error")
     seconds = timed_fit(least_squares, X, y)
-    found[LEAST_SQUARES] = least_squares.predict_proba(X_test), seconds
+    results[LEAST_SQUARES] = least_squares.predict_proba(X_test), seconds
     for name, model in opponents(n_values, len(stopped.classes_)):
         seconds = timed_fit(model, X, y)
-        found[name] = model.predict_proba(X_test), seconds
-    return found, (X_test, y_test), (stopped, run)
+        results[name] = model.predict_proba(X_test), seconds
+    return results, (X_test, y_test), (stopped, run)
 
 
 def print_table(title, splits, n_iter):
@@ -182,7 +182,7 @@ def print_table(title, splits, n_iter):
     print(f"\n{title}: iterates {', '.join(map(str, chosen))} out of {n_iter}")
     print(f"{'':30}{'log loss':>10}{'worst':>8}{'wrong':>9}{'seconds':>9}")
     for name in splits[0][0]:
-        rows = [(*found[name], y_test) for found, (_, y_test), _ in splits]
+        rows = [(*results[name], y_test) for results, (_, y_test), _ in splits]
         losses = [log_loss(y_test, p) for p, _, y_test in rows]
         wrong = np.mean([np.mean(p.argmax(axis=1) != y) for p, _, y in rows])
         seconds = np.mean([seconds for _, seconds, _ in rows])
@@ -194,7 +194,7 @@ def print_table(title, splits, n_iter):
 
 def draw_path(ax, title, splits):
     """Log loss along the run of one split, and what two others come to."""
-    found, (X_test, y_test), (stopped, run) = splits[0]
+    results, (X_test, y_test), (stopped, run) = splits[0]
     test = [log_loss(y_test, p) for p in run.staged_predict_proba(X_test)]
     best, last = stopped.best_iter_, run.n_iter_
     ax.loglog(run.train_path_, color="#009E73", linestyle=":", label="training rows")
@@ -216,7 +216,7 @@ def draw_path(ax, title, splits):
             label=name,
         )
     for name in (LEAST_SQUARES, SVC_NAME):
-        loss = log_loss(y_test, found[name][0])
+        loss = log_loss(y_test, results[name][0])
         ax.axhline(loss, color=COLORS[name], linewidth=1, label=name)
     ax.set(xlabel="iteration", ylabel="log loss", xlim=(1, 1.2 * last))
     ax.set_ylim(0.6 * min(test), 1.2 * max(test))
@@ -234,17 +234,17 @@ def reliability(splits, name, n_bins=6):
     Bins of few rows are left out.
     """
     given, happened = [], []
-    for found, (_, y_test), _ in splits:
-        probability = found[name][0]
+    for results, (_, y_test), _ in splits:
+        probability = results[name][0]
         is_class = y_test[:, None] == np.arange(probability.shape[1])
         shown = slice(1, None) if probability.shape[1] == 2 else slice(None)
         given.append(probability[:, shown].ravel())
         happened.append(is_class[:, shown].ravel())
     given, happened = np.concatenate(given), np.concatenate(happened)
-    place = np.minimum((given * n_bins).astype(int), n_bins - 1)
-    n_rows = np.bincount(place, minlength=n_bins)
+    bins = np.minimum((given * n_bins).astype(int), n_bins - 1)
+    n_rows = np.bincount(bins, minlength=n_bins)
     kept = n_rows >= FEWEST
-    sums = [np.bincount(place, values, n_bins) for values in (given, happened)]
+    sums = [np.bincount(bins, values, n_bins) for values in (given, happened)]
     return *(total[kept] / n_rows[kept] for total in sums), n_rows[kept]
 
 

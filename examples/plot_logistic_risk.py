@@ -91,8 +91,8 @@ def test_path(model, X_test, y_test):
 def stops(drawn, seed, max_iter):
     """Name, seconds, test loss and its reading, where each estimate stops."""
     X, X_test, y, y_test = drawn(seed)
-    plain, seconds = fitted(X, y, max_iter)
-    test = test_path(plain, X_test, y_test)
+    bare, seconds = fitted(X, y, max_iter)
+    test = test_path(bare, X_test, y_test)
     for name, (parameter, value) in ESTIMATES.items():
         model, took = fitted(X, y, max_iter, **{parameter: value})
         path = getattr(model, f"{parameter}_path_")
@@ -126,8 +126,8 @@ def main(share=1.0, n_splits=5, output=None):
     print(f"Log loss on test rows where each estimate stops, {n_splits} draws each:\n")
     print(f"{'':28}{'':18}{'stops at':>9}{'test':>8}{'said':>8}{'seconds':>9}")
     for title, (drawn, max_iter) in data.items():
-        found = [list(stops(drawn, seed, max_iter)) for seed in range(n_splits)]
-        for rows in zip(*found):
+        results = [list(stops(drawn, seed, max_iter)) for seed in range(n_splits)]
+        for rows in zip(*results):
             took, best, test, said = np.mean([row[1:] for row in rows], axis=0)
             numbers = f"{best:9.0f}{test:8.3f}{said:8.3f}{took:9.2f}"
             print(f"{title:28}{rows[0][0]:18}{numbers}".replace("nan", "   "))

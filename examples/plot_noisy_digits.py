@@ -116,8 +116,8 @@ def draw(ax, n_rows, max_iter, gamma=0.5):
 def main(n_rows=None, max_iter=300, n_values=10, n_splits=3, output=None):
     """Print the table and draw the figure."""
     print(f"Test error on clean labels and seconds, means over {n_splits} splits:\n")
-    found = [list(errors(n_rows, max_iter, n_values, s)) for s in range(n_splits)]
-    for rows in zip(*found):
+    results = [list(errors(n_rows, max_iter, n_values, s)) for s in range(n_splits)]
+    for rows in zip(*results):
         name, error, seconds = rows[0][0], *np.mean([r[1:] for r in rows], axis=0)
         shown = "" if np.isnan(seconds) else f"{seconds:8.2f}"
         print(f"{name:36}{100 * error:8.2f}%{shown}")

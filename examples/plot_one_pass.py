@@ -39,9 +39,9 @@ EPOCHS = 3
 
 def problem(n_rows):
     """Coefficients, covariance and noise: all columns matter, a little."""
-    place = np.arange(N_COLUMNS)
-    covariance = CORRELATION ** np.abs(place[:, None] - place)
-    coef = np.where(place % 10 == 0, 1.0, 0.05)
+    index = np.arange(N_COLUMNS)
+    covariance = CORRELATION ** np.abs(index[:, None] - index)
+    coef = np.where(index % 10 == 0, 1.0, 0.05)
     # Least squares would add a tenth to the variance of the signal.
     signal = coef @ covariance @ coef
     noise = np.sqrt(0.1 * signal * n_rows / N_COLUMNS)
@@ -70,9 +70,9 @@ def read(folder):
 
 def true_risk(coef, n_rows):
     """Of coefficients (n, n_columns), over the variance of the noise."""
-    wanted, covariance, noise = problem(n_rows)
-    away = np.atleast_2d(coef) - wanted
-    return 1 + np.einsum("tp,pq,tq->t", away, covariance, away) / noise**2
+    true_coef, covariance, noise = problem(n_rows)
+    error = np.atleast_2d(coef) - true_coef
+    return 1 + np.einsum("tp,pq,tq->t", error, covariance, error) / noise**2
 
 
 def seconds(work, *arguments):
@@ -130,11 +130,11 @@ def main(n_rows=500_000, output=None):
         sgd, theirs = seconds(epochs)
     print("\n\n| fit | seconds | true error over that of the noise |\n|---|---|---|")
     last = true_risk(model.estimator_.coef_path_[-1], n_rows)[0]
-    chosen, others = (true_risk(each.coef_, n_rows)[0] for each in (model, sgd))
+    chosen, theirs = (true_risk(fitted.coef_, n_rows)[0] for fitted in (model, sgd))
     print(f"| one pass over {n_rows} x {N_COLUMNS} | {reading:.2f} | |")
     print(f"| lasso path on the summary, stopped | {fitting:.2f} | {chosen:.6f} |")
     print(f"| its last iterate | | {last:.6f} |")
-    print(f"| SGDRegressor, {EPOCHS} epochs | {theirs:.2f} | {others:.6f} |")
+    print(f"| SGDRegressor, {EPOCHS} epochs | {theirs:.2f} | {theirs:.6f} |")
     figure, ax = plt.subplots(figsize=(7, 4.2), constrained_layout=True)
     draw(ax, model, n_rows)
     if output is not None:

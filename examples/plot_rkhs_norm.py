@@ -76,15 +76,15 @@ def table(sizes, n_repeats, max_iter):
     """For every noise and size: mean norm and test error of every kind."""
     for noise in NOISE:
         for n in sizes:
-            found = []
+            results = []
             for seed in range(n_repeats):
                 X, truth, uniform, random = drawn(max(sizes) + N_TEST, seed)
                 label = np.where(uniform < noise, random, truth)
                 # The rows of the smaller sets are among those of the larger ones.
                 train, test = slice(n), slice(max(sizes), None)
                 data = X[train], label[train], X[test], truth[test]
-                found.append(list(norms(*data, max_iter).values()))
-            yield noise, n, dict(zip(KINDS, np.mean(found, axis=0)))
+                results.append(list(norms(*data, max_iter).values()))
+            yield noise, n, dict(zip(KINDS, np.mean(results, axis=0)))
 
 
 def main(sizes=SIZES, n_repeats=3, max_iter=300, output=None):
@@ -92,13 +92,13 @@ def main(sizes=SIZES, n_repeats=3, max_iter=300, output=None):
     print("Norm, and test error in percent in brackets:\n")
     print(f"{'noise':6}{'rows':>6}" + "".join(f"{kind:>26}" for kind in KINDS))
     figure, ax = plt.subplots(figsize=(6.8, 4.6), constrained_layout=True)
-    found = {}
+    results = {}
     for noise, n, kinds in table(sizes, n_repeats, max_iter):
         cells = [f"{norm:.1f} ({100 * error:.1f})" for norm, error in kinds.values()]
         print(f"{noise:<6}{n:6}" + "".join(f"{cell:>26}" for cell in cells))
         for kind, (norm, _) in kinds.items():
-            found.setdefault((noise, kind), []).append(norm)
-    for (noise, kind), path in found.items():
+            results.setdefault((noise, kind), []).append(norm)
+    for (noise, kind), path in results.items():
         label = f"{kind}, {100 * noise:.0f}% noise"
         ax.loglog(sizes, path, color=COLOURS[noise], label=label, **KINDS[kind])
     ax.set_xlabel("training rows, of one data set")

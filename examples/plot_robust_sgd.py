@@ -113,10 +113,10 @@ def experiment(setting, loss, n_batches, share):
     return held_out, truth
 
 
-def draw(found):
+def draw(results):
     figure, axes = plt.subplots(2, 2, figsize=(9, 6.6), constrained_layout=True)
     for ax, setting in zip(axes.flat, SETTINGS):
-        for (title, name, n_batches), (estimate, truth) in found.items():
+        for (title, name, n_batches), (estimate, truth) in results.items():
             if title == setting.title:
                 line = "-" if n_batches == 1 else ":"
                 label = f"{name}, {'all rows' if n_batches == 1 else 'batches'}"
@@ -135,20 +135,20 @@ def draw(found):
 
 def main(share=0.1, output=None):
     """Print the estimates over the truth, and draw both."""
-    found = {}
+    results = {}
     print(f"{'':26}{'loss':14}{'batch':8}{'estimate / truth at':>20}")
     print(f"{'':48}{'least':>8}{'last':>6}{'worst':>7}")
     for setting in SETTINGS:
         for n_batches in setting.batches:
             for name, loss in LOSSES.items():
                 paths = experiment(setting, loss, n_batches, share)
-                found[setting.title, name, n_batches] = paths
+                results[setting.title, name, n_batches] = paths
                 ratio, least = paths[0] / paths[1], paths[1].argmin()
                 worst = ratio[np.abs(ratio - 1).argmax()]
                 size = "all" if n_batches == 1 else f"n / {n_batches}"
                 cells = f"{ratio[least]:8.2f}{ratio[-1]:6.2f}{worst:7.2f}"
                 print(f"{setting.title:26}{name:14}{size:8}{cells}")
-    figure = draw(found)
+    figure = draw(results)
     if output is not None:
         path = Path(output) / "robust_sgd.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -125,18 +125,18 @@ def compared(case, seed, n_rows, max_iter):
     test = np.array([error(staged, y_test) for staged in model.staged_predict(X_test)])
     train = [error(staged, y) for staged in model.staged_predict(X)]
     best = int(model.loo_path_.argmin())
-    other, held_out = held_out_choice(make_model(max_iter), error, X, y, seed)
-    other_test = [error(staged, y_test) for staged in other.staged_predict(X_test)]
-    found = {
+    stopped, held_out = held_out_choice(make_model(max_iter), error, X, y, seed)
+    other_test = [error(staged, y_test) for staged in stopped.staged_predict(X_test)]
+    results = {
         LEAVE_ONE_OUT: test[best],
         HELD_OUT: other_test[held_out],
         LAST: test[-1],
         peer_name: error(make_peer().fit(X, y).predict(X_test), y_test),
     }
-    return found, (train, test, other_test), (best, held_out)
+    return results, (train, test, other_test), (best, held_out)
 
 
-def draw(ax, case, paths, choices, found):
+def draw(ax, case, paths, choices, results):
     """Test and training error along a run, with both choices and the tuned model."""
     title, _, (_, _, what, form), (peer, _) = case
     train, test, other_test = (path[1:] for path in paths)
@@ -145,15 +145,22 @@ def draw(ax, case, paths, choices, found):
     ax.loglog(updates, train, color="#009E73", linestyle=":", label="training error")
     chosen = zip(choices, (test, other_test), ("#7B3294", "#E69F00"), "os")
     for (choice, path, colour, marker), name in zip(chosen, (LEAVE_ONE_OUT, HELD_OUT)):
-        label = f"{name}: {found[name]:{form}}"
+        label = f"{name}: {results[name]:{form}}"
         ax.plot(
             choice, path[choice - 1], marker, color=colour, markersize=9, label=label
         )
     ax.axhline(
-        found[peer], color="#0072B2", linewidth=1, label=f"{peer}: {found[peer]:{form}}"
+        results[peer],
+        color="#0072B2",
+        linewidth=1,
+        label=f"{peer}: {results[peer]:{form}}",
     )
     ax.plot(
-        updates[-1], test[-1], "kX", markersize=9, label=f"{LAST}: {found[LAST]:{form}}"
+        updates[-1],
+        test[-1],
+        "kX",
+        markersize=9,
+        label=f"{LAST}: {results[LAST]:{form}}",
     )
     ax.set(xlabel="iteration", ylabel=what)
     ax.set_title(title, loc="left")
@@ -170,10 +177,10 @@ def main(n_rows=None, max_iter=1500, n_splits=5, output=None):
         *_, what, form = case[2]
         print(f"\n{case[0]:44}{'mean':>9}{'worst':>9}  ({what})")
         for name in splits[0][0]:
-            errors = [found[name] for found, _, _ in splits]
+            errors = [results[name] for results, _, _ in splits]
             print(f"{name:44}{np.mean(errors):9{form}}{np.max(errors):9{form}}")
-        found, paths, choices = splits[0]
-        draw(ax, case, paths, choices, found)
+        results, paths, choices = splits[0]
+        draw(ax, case, paths, choices, results)
     if output is not None:
         path = Path(output) / "stopping_matters.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -123,9 +123,11 @@ def shares_missed(problem, iterates, rows):
     """
     shares = []
     for n_updates in iterates:
-        exact, *found = without_rows(problem, n_updates, rows)
+        exact, *results = without_rows(problem, n_updates, rows)
         size = np.linalg.norm(exact, axis=1).mean()
-        shares.append([np.linalg.norm(d - exact, axis=1).mean() / size for d in found])
+        shares.append(
+            [np.linalg.norm(d - exact, axis=1).mean() / size for d in results]
+        )
     return np.array(shares).T
 
 
@@ -183,12 +185,12 @@ def choices(n_rows, values, seed):
     for name, model in models_with(values).items():
         stopping = TrajectoryEarlyStoppingCV(model, criterion="accuracy")
         models[name], seconds = fitted(stopping, X, y)
-        found = stopping.best_iter_, stopping.best_params_["C"], stopping.best_score_
-        rows[name] = [*found, stopping.score(X_test, y_test), seconds]
+        results = stopping.best_iter_, stopping.best_params_["C"], stopping.best_score_
+        rows[name] = [*results, stopping.score(X_test, y_test), seconds]
     search = GridSearchCV(LinearSVC(), {"C": values}, cv=5)
     _, seconds = fitted(search, X, y)
-    found = np.nan, search.best_params_["C"], search.best_score_
-    rows["GridSearchCV"] = [*found, search.score(X_test, y_test), seconds]
+    results = np.nan, search.best_params_["C"], search.best_score_
+    rows["GridSearchCV"] = [*results, search.score(X_test, y_test), seconds]
     return rows, models, X_test, y_test
 
 

@@ -59,8 +59,10 @@ def draw(ax, model, rows, columns):
     ax.set_xlim(rows[0], rows[-1])
     ax.set_ylim(columns[0], columns[-1])
     ax.set_xlabel("rows")
-    for place, estimate in ((100, "leave-one-out"), (60_000, "memory matrix")):
-        ax.text(place, 22, f"risk of an iterate:\n{estimate}", ha="center", va="center")
+    for position, estimate in ((100, "leave-one-out"), (60_000, "memory matrix")):
+        ax.text(
+            position, 22, f"risk of an iterate:\n{estimate}", ha="center", va="center"
+        )
 
 
 @plt.rc_context({"font.size": 8})
@@ -73,11 +75,11 @@ def main(n_sizes=40, output=None):
     kinds = [name.split("\n")[0] for name in MODELS]
     print(f"| rows | columns | {' | '.join(kinds)} |\n|{'---|' * 5}")
     for n_rows, n_columns in ((100, 50), (300, 5000), (5000, 100), (1_000_000, 100)):
-        taken = [
+        elapsed = [
             "leave-one-out" if is_left_out(model, n_rows, n_columns) else "five folds"
             for model in MODELS.values()
         ]
-        print(f"| {n_rows} | {n_columns} | {' | '.join(taken)} |")
+        print(f"| {n_rows} | {n_columns} | {' | '.join(elapsed)} |")
     for ax, (name, model) in zip(axes, MODELS.items()):
         draw(ax, model, rows, columns)
         ax.set_title(name)

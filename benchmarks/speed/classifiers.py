@@ -61,7 +61,7 @@ def warm_logistic():
     )
 
 
-def against_logistic(work, ours, opponent, data, asked, accuracy, repeats=3):
+def against_logistic(work, ours, opponent, data, required, accuracy, repeats=3):
     """A row against an opponent (what to call it, and the model), with log losses."""
     X, y, X_test, y_test = data
     against, theirs = opponent
@@ -70,7 +70,7 @@ def against_logistic(work, ours, opponent, data, asked, accuracy, repeats=3):
         return accuracy(*(log_loss(y_test, m.predict_proba(X_test)) for m in models))
 
     fits = partial(ours.fit, X, y), partial(theirs.fit, X, y)
-    return race(work, against, *fits, asked, said, repeats)
+    return race(work, against, *fits, required, said, repeats)
 
 
 def tall(shapes=TALL, tallest=TALLEST):
@@ -78,9 +78,9 @@ def tall(shapes=TALL, tallest=TALLEST):
     logistic = TrajectoryLogisticRegression("path", max_iter=30, tol=1e-4)
     ours, said = TrajectoryEarlyStoppingCV(logistic), "test log loss {:.4f}, its {:.4f}"
     work = 'TrajectoryLogisticRegression("path") and stop, {} x {}, 2 classes'.format
-    for n, p, asked in shapes:
+    for n, p, required in shapes:
         data, peer = two_classes(n, p, n, 5, 1.0), (TUNED_LOGISTIC, tuned_logistic())
-        yield against_logistic(work(n, p), ours, peer, data, asked, said.format)
+        yield against_logistic(work(n, p), ours, peer, data, required, said.format)
         yield memory_row(ours, *data[:2], "<= 8")
     n, p = tallest
     data, peer = two_classes(n, p, n // 10, 5, 1.0), (WARM_LOGISTIC, warm_logistic())

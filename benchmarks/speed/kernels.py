@@ -39,13 +39,13 @@ def one_fit(n=10_000):
     ours = KernelEigenProRegressor(gamma="scale", random_state=0)
     stopping = TrajectoryEarlyStoppingCV(ours)
     ridge = KernelRidge(alpha=1, kernel="rbf", gamma=1 / d)
-    ((own, model),) = medians(partial(stopping.fit, X, y), repeats=3)
+    ((mine, model),) = medians(partial(stopping.fit, X, y), repeats=3)
     theirs = min(seconds(ridge.fit, X, y)[0] for _ in range(3))
     error, their_error = errors_of((model, ridge), X_test, y_test)
     yield Row.speed(
         f"KernelEigenProRegressor with loo_path_ and stop, {n} x {d}",
         "KernelRidge(alpha=1), the fastest of 3 fits",
-        own,
+        mine,
         theirs,
         ">= 2",
         f"test error {error:.4f}, {error / their_error:.3f} of its (<= 1.05); "
@@ -78,18 +78,21 @@ def digits(n_splits=N_SPLITS):
         grid = GridSearchCV(ridge, {"alpha": np.geomspace(1e-3, 1e2, 10)}, cv=5)
         model = KernelEigenProClassifier(gamma="scale", random_state=seed)
         model = TrajectoryEarlyStoppingCV(model)
-        own, theirs = seconds(model.fit, X, y), seconds(grid.fit, X, np.eye(10)[y])
-        times.append((own[0], theirs[0]))
+        mine, theirs = (
+            seconds(model.fit, X, y),
+            seconds(grid.fit, X, np.eye(10)[y]),
+        )
+        times.append((mine[0], theirs[0]))
         labels = model.predict(X_test), grid.predict(X_test).argmax(axis=1)
-        errors.append([100 * np.mean(each != y_test) for each in labels])
-    own, theirs = np.transpose(times)
+        errors.append([100 * np.mean(item != y_test) for item in labels])
+    mine, theirs = np.transpose(times)
     yield Row(
         f"KernelEigenProClassifier with stop, digits with 20% label noise, "
         f"{n_splits} splits",
         "KernelRidge, 10 alphas x 5 folds",
-        np.median(own),
+        np.median(mine),
         np.median(theirs),
-        float(np.median(theirs / own)),
+        float(np.median(theirs / mine)),
         ">= 1",
         "test error {:.2f}% (theirs {:.2f}%)".format(*np.mean(errors, axis=0)),
     )
@@ -116,8 +119,8 @@ def default(sizes=(1000, 2000, 3000)):
         theirs = TransformedTargetRegressor(search, transformer=StandardScaler())
 
         def said(*models, X=X_test, y=y_test):
-            own, its = errors_of(models, X, y)
-            return f"test error {own / its:.3f} of its (<= 1.02)"
+            mine, its = errors_of(models, X, y)
+            return f"test error {mine / its:.3f} of its (<= 1.02)"
 
         yield race(
             f"KernelEigenProRegressor(), Friedman's function, {n} x 10",

@@ -50,7 +50,7 @@ def stopped_lasso(criterion="auto", max_iter=20):
     return model, called
 
 
-def choices(size, theirs, against, asked, bound, n_seeds, note=""):
+def choices(size, theirs, against, required, bound, n_seeds, note=""):
     """Rows of all criteria against another choice of a lasso.
 
     Parameters
@@ -69,8 +69,8 @@ def choices(size, theirs, against, asked, bound, n_seeds, note=""):
         For the end of the name of the work.
     """
     n, p, max_iter = size
-    models = {name: stopped_lasso(name, max_iter) for name in asked}
-    found, expected = {name: [] for name in asked}, []
+    models = {name: stopped_lasso(name, max_iter) for name in required}
+    results, expected = {name: [] for name in required}, []
     for seed in range(n_seeds):
         X, y, beta = sparse_regression(n, p, n // 10, seed)
         elapsed, (coef, intercept) = seconds(theirs, X, y, seed)
@@ -78,10 +78,12 @@ def choices(size, theirs, against, asked, bound, n_seeds, note=""):
         for name, (model, _) in models.items():
             elapsed, _ = seconds(model.fit, X, y)
             risk = true_risk(model.coef_, model.intercept_, beta)
-            found[name].append((elapsed, risk))
+            results[name].append((elapsed, risk))
     for name, (_, called) in models.items():
         work = f'alpha="path" with {called} and stop, {n} x {p}{note}'
-        yield race_over_seeds(work, against, found[name], expected, asked[name], bound)
+        yield race_over_seeds(
+            work, against, results[name], expected, required[name], bound
+        )
 
 
 def path(name, n_seeds):
@@ -91,9 +93,9 @@ def path(name, n_seeds):
         model = lasso_cv().fit(X, y)
         return model.coef_, model.intercept_
 
-    asked = {"risk": RISK_ASKED[name], "loo": ">= 1", "cv": ">= 1", "auto": ">= 1"}
+    required = {"risk": RISK_ASKED[name], "loo": ">= 1", "cv": ">= 1", "auto": ">= 1"}
     note = f", median of {n_seeds} seeds"
-    return choices(SIZES[name], theirs, LASSO_CV, asked, "<= 1.02", n_seeds, note)
+    return choices(SIZES[name], theirs, LASSO_CV, required, "<= 1.02", n_seeds, note)
 
 
 def alpha_and_iteration(n_seeds=10):
@@ -107,11 +109,11 @@ def alpha_and_iteration(n_seeds=10):
             yield row.markdown(name)
 
 
-def against_lasso_cv(X, y, size, asked, accuracy, repeats):
+def against_lasso_cv(X, y, size, required, accuracy, repeats):
     """A row of the default against LassoCV."""
     ours, _ = stopped_lasso()
     fits = partial(ours.fit, X, y), partial(lasso_cv().fit, X, y)
-    return race(f"{LASSO}, {size}", LASSO_CV, *fits, asked, accuracy, repeats)
+    return race(f"{LASSO}, {size}", LASSO_CV, *fits, required, accuracy, repeats)
 
 
 def tall_data(n, p):
@@ -136,11 +138,11 @@ def tall(shapes=TALL):
         yield memory_row(stopped_lasso()[0], X, y, "<= 1.3")
 
 
-def memory_row(model, X, y, asked=""):
+def memory_row(model, X, y, required=""):
     """What a fit has in use at most, besides its data."""
     work = f"its peak memory above the start, {X.shape[0]} x {X.shape[1]} (MB)"
     sizes = 1e-6 * peak_bytes(model.fit, X, y), 1e-6 * X.nbytes
-    return Row.cost(work, "X itself", *sizes, asked)
+    return Row.cost(work, "X itself", *sizes, required)
 
 
 def small():

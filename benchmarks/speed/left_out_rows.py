@@ -34,7 +34,7 @@ def leave_one_out(n=500, p=2000, n_updates=100, by_hand=10):
     alpha = 0.1
     X, y, _ = sparse_regression(n, p, 50, 0)
     model = TrajectoryLasso(alpha, max_iter=n_updates, loo=True, **ISTA)
-    ((own, _),) = medians(partial(model.fit, X, y), repeats=3)
+    ((ours, _),) = medians(partial(model.fit, X, y), repeats=3)
     rows = np.linspace(0, n - 1, by_hand).astype(int)
 
     def runs():
@@ -49,18 +49,18 @@ def leave_one_out(n=500, p=2000, n_updates=100, by_hand=10):
     work = f"TrajectoryLasso fit + exact loo_path_, {n} x {p}, T={n_updates}"
     against, theirs = f"{n} runs by hand (from {by_hand})", elapsed * n / by_hand
     said = f"predictions differ by {error.max():.0e}"
-    yield Row.speed(work, against, own, theirs, ">= 10", said)
+    yield Row.speed(work, against, ours, theirs, ">= 10", said)
 
 
 def folds(n=2000, p=3000, n_updates=100):
     """cv_path_ of ten folds against ten runs by hand."""
     alpha = 0.01
     X, y, _ = sparse_regression(n, p, n // 10, 0)
-    plain = {"max_iter": n_updates, "loo": False, **ISTA}
-    step_size = TrajectoryLasso(alpha, **plain).fit(X, y).step_size_
+    baseline = {"max_iter": n_updates, "loo": False, **ISTA}
+    step_size = TrajectoryLasso(alpha, **baseline).fit(X, y).step_size_
 
     def fit(cv):
-        return TrajectoryLasso(alpha, cv=cv, step_size=step_size, **plain).fit(X, y)
+        return TrajectoryLasso(alpha, cv=cv, step_size=step_size, **baseline).fit(X, y)
 
     def runs():
         return [
@@ -74,8 +74,8 @@ def folds(n=2000, p=3000, n_updates=100):
     error = np.abs(np.concatenate(predictions, axis=1) - fitted.cv_prediction_path_)
     work = f"cv_path_ of 10 folds, {n} x {p}, T={n_updates}, beside the fit"
     said = f"predictions differ by {error.max():.0e}"
-    own = with_folds - without
-    yield Row.speed(work, "10 runs by hand", own, theirs, ">= 2.5", said)
+    ours = with_folds - without
+    yield Row.speed(work, "10 runs by hand", ours, theirs, ">= 2.5", said)
 
 
 def ridge(n, p, n_updates):
@@ -85,7 +85,7 @@ def ridge(n, p, n_updates):
     def fit(**readings):
         return IterativeRidge(1.0, max_iter=n_updates, tol=0, **readings).fit(X, y)
 
-    (own, _), (run, _), (svd, _) = medians(
+    (ours, _), (run, _), (svd, _) = medians(
         partial(fit, risk="auto", loo=True),
         # On the rows themselves, not on others of the same moments.
         partial(fit, risk=False, loo=False, keep_data=True),
@@ -96,9 +96,9 @@ def ridge(n, p, n_updates):
         f"IterativeRidge fit + risk_path_ + exact loo_path_, {n} x {p}, T={n_updates}"
     )
     refits, against = n * run, f"{n} refits (extrapolated)"
-    yield Row.speed(work, against, own, refits, ">= 1000", "exact")
+    yield Row.speed(work, against, ours, refits, ">= 1000", "exact")
     against = "one thin SVD + the run (cost)"
-    yield Row.cost(work, against, own, svd + run, "<= 3", "exact")
+    yield Row.cost(work, against, ours, svd + run, "<= 3", "exact")
 
 
 def logistic_by_replicas(X, y, step_size, strength, n_updates):
@@ -110,8 +110,8 @@ def logistic_by_replicas(X, y, step_size, strength, n_updates):
         slope = expit(X @ coef) - y[:, None]
         np.fill_diagonal(slope, 0)
         coef = coef - step_size * (X.T @ slope + strength * coef) / (n - 1)
-        own = np.einsum("ij,ji->i", X, coef)
-        path.append(np.logaddexp(0, -signs * own))
+        ours = np.einsum("ij,ji->i", X, coef)
+        path.append(np.logaddexp(0, -signs * ours))
     return np.mean(path, axis=1)
 
 

@@ -63,11 +63,11 @@ def textbook(n=2000, p=3000, n_updates=100):
         return np.diag(risk_gram(A, y - coef @ X.T))
 
     theirs, expected = seconds(by_the_book)
-    ((own, path),) = medians(ours, repeats=3)
+    ((mine, path),) = medians(ours, repeats=3)
     error = np.abs(path / expected - 1).max()
     work = f"risk_path_, ISTA {n} x {p}, T={n_updates}, 10 probes"
     said = f"path differs by {error:.0e} (<= 1e-3)"
-    yield Row.speed(work, "textbook memory matrix", own, theirs, ">= 12", said)
+    yield Row.speed(work, "textbook memory matrix", mine, theirs, ">= 12", said)
 
 
 def bare_loop(n=2000, p=3000):
@@ -79,15 +79,15 @@ def bare_loop(n=2000, p=3000):
         return TrajectoryLasso(ALPHA, max_iter=n_updates, **settings).fit(X, y)
 
     step_size = fit(1).step_size_
-    (own, fitted), (bare, _), (long, _) = medians(
+    (mine, fitted), (bare, _), (long, _) = medians(
         partial(fit, 100),
         partial(ista, X, y, step_size, 100),
         partial(fit, 400),
         repeats=5,
     )
     work, against = 'fit with risk="auto", the same', "bare NumPy ISTA loop (cost)"
-    yield Row.cost(work, against, own, bare, "<= 3", f"{fitted.n_probes_} probes")
-    yield Row.cost("the same, T=400", "T=100 (cost)", long, own, "<= 5")
+    yield Row.cost(work, against, mine, bare, "<= 3", f"{fitted.n_probes_} probes")
+    yield Row.cost("the same, T=400", "T=100 (cost)", long, mine, "<= 5")
 
 
 def curved(n=2000, p=3000):
@@ -100,14 +100,14 @@ def curved(n=2000, p=3000):
         "l1": {"C": 0.02, "l1_ratio": 1.0},
     }.items():
         model = TrajectoryLogisticRegression(**settings, **shared)
-        (own, fitted), (alone, _) = medians(
+        (mine, fitted), (alone, _) = medians(
             partial(model.fit, X, y),
             partial(clone(model).set_params(risk=False).fit, X, y),
             repeats=5,
         )
         work = f'TrajectoryLogisticRegression, {name}, risk="auto", {n} x {p}, T=100'
         said = f"{fitted.n_probes_} probes"
-        yield Row.cost(work, "the same, risk=False (cost)", own, alone, "<= 3", said)
+        yield Row.cost(work, "the same, risk=False (cost)", mine, alone, "<= 3", said)
 
 
 def memory(n=2000, p=3000):

@@ -45,7 +45,7 @@ def staged():
         same = clone(model).set_params(**{count: n_stages})
         if hasattr(model, "early_stopping"):
             same.set_params(early_stopping=False)
-        (ours, found), (theirs, _) = medians(
+        (ours, results), (theirs, _) = medians(
             partial(stopping.fit, X, y), partial(by_hand, same, X, y), repeats=REPEATS
         )
         yield Row.cost(
@@ -54,5 +54,5 @@ def staged():
             ours,
             theirs,
             "<= 1.1",
-            f"stopped at stage {found.best_iter_}",
+            f"stopped at stage {results.best_iter_}",
         )

@@ -94,7 +94,7 @@ def printed(name):
 
 
 if __name__ == "__main__":
-    asked = arguments(__doc__, STUDIES)
-    found = [printed(name) for name in asked.names or OF_ALL]
-    if asked.output:
-        write_sections(asked.output, "Accuracy over repeats", found)
+    args = arguments(__doc__, STUDIES)
+    results = [printed(name) for name in args.names or OF_ALL]
+    if args.output:
+        write_sections(args.output, "Accuracy over repeats", results)

@@ -111,22 +111,22 @@ def converged(n_repeats=3, n_held_out=60):
     yield from header("model", "p", *METHODS)
     for name, kind, p, model_for in THEIRS:
         methods = METHODS_OF.get(kind, METHODS)
-        found = [
+        results = [
             median_errors(model_for, methods, seed, n_held_out, *data_of(kind, p, seed))
             for seed in range(n_repeats)
         ]
-        cells = [f"{min(errors):.1e} to {max(errors):.1e}" for errors in zip(*found)]
+        cells = [f"{min(errors):.1e} to {max(errors):.1e}" for errors in zip(*results)]
         cells += ["-"] * (len(METHODS) - len(cells))
         yield line(name, p, *cells)
     yield ""
     columns = "share of coefficients", "median row", "mean loss", "warned"
     yield from header("p", "C", *columns)
     for p, C in HINGES:
-        found = [
+        results = [
             hinge_errors(SVC(kernel="linear", C=C, tol=1e-8), *data, n_held_out)
             for data in (data_of("binary", p, seed) for seed in range(n_repeats))
         ]
-        share, median, mean, warned = zip(*found)
+        share, median, mean, warned = zip(*results)
         medians = f"{min(median):.1e} to {max(median):.1e}"
         cells = f"{np.mean(share):.2f}", medians, f"{max(mean):.1e}"
         yield line(p, f"{C:g}", *cells, f"{sum(warned)} of {n_repeats}")
@@ -141,13 +141,15 @@ def median_errors(model_for, methods, seed, n_held_out, X, y):
     model, loss = model_for(X, y)
     model.fit(X, y)
     exact = loss(y[:n_held_out], refitted(model, X, y, range(n_held_out)))
-    found = [approximate_loo(model, X, y, method=m, random_state=seed) for m in methods]
-    return [median_error(each.loss[:n_held_out], exact) for each in found]
+    results = [
+        approximate_loo(model, X, y, method=m, random_state=seed) for m in methods
+    ]
+    return [median_error(item.loss[:n_held_out], exact) for item in results]
 
 
-def median_error(found, exact):
+def median_error(results, exact):
     costly = exact > LEAST_LOSS
-    return np.median(np.abs(found[costly] / exact[costly] - 1))
+    return np.median(np.abs(results[costly] / exact[costly] - 1))
 
 
 def hinge_errors(model, X, y, n_held_out):
@@ -156,8 +158,8 @@ def hinge_errors(model, X, y, n_held_out):
     exact = hinge(y[:n_held_out], refitted(model, X, y, range(n_held_out)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        found = approximate_loo(model, X, y).loss[:n_held_out]
+        results = approximate_loo(model, X, y).loss[:n_held_out]
     on_margin = np.sum(np.abs(model.dual_coef_) < model.C * (1 - 1e-9))
     share = on_margin / (X.shape[1] + 1)
-    mean_error = np.abs(found.mean() / exact.mean() - 1)
-    return share, median_error(found, exact), mean_error, len(caught)
+    mean_error = np.abs(results.mean() / exact.mean() - 1)
+    return share, median_error(results, exact), mean_error, len(caught)

@@ -87,16 +87,16 @@ def optimism(n_splits=N_SPLITS):
                 ("portfolio", members, "cv"),
             ):
                 settings = sets[name], model, criterion, task, loss
-                found = [readings(*settings, seed) for seed in range(n_splits)]
-                numbers = _compared(np.array(found).T)
+                results = [readings(*settings, seed) for seed in range(n_splits)]
+                numbers = _compared(np.array(results).T)
                 yield line(name, n_rows, called, criterion, *numbers)
 
 
-def _compared(found):
+def _compared(results):
     """Both readings over the truth, and how far off they are."""
-    *said, loss = found
-    means = [each.mean() / loss.mean() for each in said]
-    distances = [np.abs(each - loss).mean() / loss.mean() for each in said]
+    *said, loss = results
+    means = [item.mean() / loss.mean() for item in said]
+    distances = [np.abs(item - loss).mean() / loss.mean() for item in said]
     return [f"{value:.3f}" for value in (*means, *distances)]
 
 

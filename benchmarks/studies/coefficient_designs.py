@@ -38,8 +38,8 @@ class Truth(NamedTuple):
 
     @property
     def signal(self):
-        found = self.X @ self.coef
-        return found - found.mean()
+        results = self.X @ self.coef
+        return results - results.mean()
 
 
 def diabetes(rng):
@@ -153,8 +153,8 @@ def coefficients(n_repeats=N_REPEATS):
             n_draws = min(N_NODEWISE, n_repeats) if is_nodewise else n_repeats
             rng = np.random.default_rng(0)
             draws = [drawn(design, model, covariance, rng) for _ in range(n_draws)]
-            shape, *found = cells(draws)
-            yield line(name, shape, model_name, *found)
+            shape, *results = cells(draws)
+            yield line(name, shape, model_name, *results)
 
 
 class Draw(NamedTuple):
@@ -205,7 +205,7 @@ def cells(draws):
     covers = np.mean([draw.covers for draw in draws], axis=0)
     rejects = np.mean([draw.rejects for draw in draws], axis=0)[:n_columns][zero]
     columns, rest = covers[:n_columns], covers[n_columns:]
-    found = [columns.min(), columns.mean(), columns.max(), *rest]
-    found = [f"{share:.3f}" for share in found] + [""] * (1 - len(rest))
-    found += [f"{share:.3f}" for share in (rejects.min(), rejects.max())]
-    return [f"{n_rows} x {n_columns}", *found]
+    results = [columns.min(), columns.mean(), columns.max(), *rest]
+    results = [f"{share:.3f}" for share in results] + [""] * (1 - len(rest))
+    results += [f"{share:.3f}" for share in (rejects.min(), rejects.max())]
+    return [f"{n_rows} x {n_columns}", *results]

@@ -75,17 +75,17 @@ def coverage(n_repeats=N_REPEATS):
     Length is the median over repeats of the mean. The standard error of a coverage is
     about .004: intervals of a repeat are not independent.
     """
-    asked = "iterate", "of", "covariance", "coverage", "length"
-    yield from header("run", "rows x columns", *asked)
+    required = "iterate", "of", "covariance", "coverage", "length"
+    yield from header("run", "rows x columns", *required)
     repeats = [
-        *((each, partial(_repeat, each)) for each in SETTINGS),
-        *((each, partial(_logistic_repeat, each)) for each in LOGISTIC),
+        *((setting, partial(_repeat, setting)) for setting in SETTINGS),
+        *((setting, partial(_logistic_repeat, setting)) for setting in LOGISTIC),
     ]
     for setting, repeat in repeats:
         rng = np.random.default_rng(0)
-        found = [repeat(rng) for _ in range(n_repeats)]
-        for name in found[0]:
-            shares, lengths = np.transpose([each[name] for each in found])
+        results = [repeat(rng) for _ in range(n_repeats)]
+        for name in results[0]:
+            shares, lengths = np.transpose([setting[name] for setting in results])
             size = "{} x {}".format(*setting.shape)
             numbers = f"{shares.mean():.3f}", f"{np.median(lengths):.3f}"
             yield line(setting.name, size, *name, *numbers)
@@ -107,15 +107,15 @@ def nulls(n_repeats=N_REPEATS):
     of a repeat), which should be .95; and the standard deviation of z, which should be
     1.
     """
-    asked = "covariance", "within 1.96", "sd of z"
-    yield from header("run", "rows x columns", *asked)
+    required = "covariance", "within 1.96", "sd of z"
+    yield from header("run", "rows x columns", *required)
     for name, (model, shape) in CLASSIFIERS.items():
-        rng, found = np.random.default_rng(0), {"known": [], "nodewise": []}
+        rng, results = np.random.default_rng(0), {"known": [], "nodewise": []}
         model.set_params(**{**RUN, "max_iter": 20})
         for _ in range(n_repeats):
             for how, z in _z_of_nulls(model, shape, rng).items():
-                found[how].extend(z)
-        for how, z in found.items():
+                results[how].extend(z)
+        for how, z in results.items():
             share, spread = np.mean(np.abs(z) < norm.ppf(0.975)), np.std(z)
             size = "{} x {}".format(*shape)
             yield line(name, size, how, f"{share:.3f}", f"{spread:.3f}")
@@ -162,16 +162,16 @@ def _readings(setting, covariance):
 def _logistic_repeat(setting, rng):
     """Share of intervals that cover, and mean length, by iterate and covariance."""
     covariance, X, beta, chosen, y = _logistic_draw(setting.shape, rng)
-    asked = _asked(beta, chosen, rng)
+    required = _asked(beta, chosen, rng)
     seed = int(rng.integers(1 << 30))
     last = max(setting.iterates)
     model = setting.model.set_params(**{**RUN, "max_iter": last}, random_state=seed)
     model.fit(X, y)
-    found = {}
+    results = {}
     for t, name, how in _readings(setting, covariance):
-        ends = model.coef_interval(asked, COVERAGE, **how)
-        found[t, "coefficients", name] = covered(ends, beta[asked])
-    return found
+        ends = model.coef_interval(required, COVERAGE, **how)
+        results[t, "coefficients", name] = covered(ends, beta[required])
+    return results
 
 
 def _repeat(setting, rng):
@@ -182,14 +182,14 @@ def _repeat(setting, rng):
     noise = rng.standard_normal(n)
     if setting.degrees is not None:
         noise = rng.standard_t(setting.degrees, n)
-    asked = _asked(beta, chosen, rng)
+    required = _asked(beta, chosen, rng)
     model = setting.model.set_params(random_state=int(rng.integers(1 << 30)))
     model.fit(X, X @ beta + 3 + noise)
     new, _ = rows_of("AR(.5)", N_NEW, p, rng)
-    found = {}
+    results = {}
     for t, name, how in _readings(setting, covariance):
-        ends = model.coef_interval(asked, COVERAGE, **how)
-        found[t, "coefficients", name] = covered(ends, beta[asked])
+        ends = model.coef_interval(required, COVERAGE, **how)
+        results[t, "coefficients", name] = covered(ends, beta[required])
         ends = model.predict_mean_interval(new, COVERAGE, **how)
-        found[t, "means", name] = covered(ends, new @ beta + 3)
-    return found
+        results[t, "means", name] = covered(ends, new @ beta + 3)
+    return results

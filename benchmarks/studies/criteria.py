@@ -62,7 +62,7 @@ def criteria(n_repeats=25):
     yield from header("n", "p", "criterion", "estimate / truth", "risk / least")
     names = "risk", "loo", *FOLDS
     for n, p in ((100, 50), (100, 400), (300, 600)):
-        found = {name: [] for name in [*names, "a quarter held out"]}
+        results = {name: [] for name in [*names, "a quarter held out"]}
         for seed in range(n_repeats):
             rng = np.random.default_rng([seed, n, p])
             X, beta = rng.standard_normal((n, p)), np.zeros(p)
@@ -74,11 +74,11 @@ def criteria(n_repeats=25):
                 paths = model.estimator_.coef_path_, model.estimator_.intercept_path_
                 truth = true_risk(*paths, beta, 1.0)
                 chosen = truth[model.best_iter_]
-                found[name].append((model.best_score_ / chosen, chosen / truth.min()))
+                results[name].append((model.best_score_ / chosen, chosen / truth.min()))
             estimate, chosen = held_out_quarter(X, y, beta)
             pair = estimate / chosen, chosen / truth.min()
-            found["a quarter held out"].append(pair)
-        for name, pairs in found.items():
+            results["a quarter held out"].append(pair)
+        for name, pairs in results.items():
             yield line(n, p, name, *map(mean_cell, np.transpose(pairs)))
 
 
@@ -96,16 +96,18 @@ def held_out_quarter(X, y, beta):
 
 def squared_errors(model, X, y):
     """Mean squared test error of every iterate."""
-    return np.array([np.mean((found - y) ** 2) for found in model.staged_predict(X)])
+    return np.array(
+        [np.mean((results - y) ** 2) for results in model.staged_predict(X)]
+    )
 
 
 def log_losses(model, X, y):
     """Test log loss of every iterate."""
-    place = np.arange(len(y)), np.searchsorted(model.classes_, y)
+    row = np.arange(len(y)), np.searchsorted(model.classes_, y)
     return np.array(
         [
-            -np.log(np.maximum(found[place], SMALLEST)).mean()
-            for found in model.staged_predict_proba(X)
+            -np.log(np.maximum(results[row], SMALLEST)).mean()
+            for results in model.staged_predict_proba(X)
         ]
     )
 
@@ -134,8 +136,8 @@ def judged(data, models, test_losses, seed, stratified):
     has_many_classes = stratified and len(np.unique(y)) > MOST_CLASSES
     for name, model in models.items():
         model.set_params(random_state=seed)
-        run, plain = seconds(clone(model).set_params(**OFF).fit, X, y)
-        path = test_losses(plain, X_test, y_test)
+        run, baseline = seconds(clone(model).set_params(**OFF).fit, X, y)
+        path = test_losses(baseline, X_test, y_test)
         for criterion, switches in CRITERIA.items():
             if criterion == "loo" and has_many_classes:
                 continue
@@ -168,11 +170,11 @@ def regret(n_splits=N_SPLITS):
     yield from header("data", "model", "criterion", *numbers)
     for sets, models, test_losses, stratified in GROUPS:
         for name, data in sets.items():
-            found = defaultdict(list)
+            results = defaultdict(list)
             for seed in range(n_splits):
                 for row in judged(data, models, test_losses, seed, stratified):
-                    found[row[:2]].append(row[2:])
-            for names, values in found.items():
+                    results[row[:2]].append(row[2:])
+            for names, values in results.items():
                 loss, least, score, elapsed, run = np.transpose(values)
                 yield line(
                     name,
@@ -220,8 +222,8 @@ def many_rows(n_splits=4):
     yield from header("data", "rows x columns", "run", *names)
     for name, (X, y) in sets_of_many_rows().items():
         for run, settings in RUNS.items():
-            found = [_split(X, y, settings, seed) for seed in range(n_splits)]
-            costs, times = np.mean(found, axis=0)
+            results = [_split(X, y, settings, seed) for seed in range(n_splits)]
+            costs, times = np.mean(results, axis=0)
             size = f"{len(X) // 2} x {X.shape[1]}"
             cells = [f"{r:.3f}" for r in costs] + [f"{s:.2f}" for s in times]
             yield line(name, size, run, *cells)
@@ -237,11 +239,11 @@ def _split(X, y, settings, seed):
     for criterion in MANY_ROWS_CRITERIA:
         model = TrajectoryLogisticRegression(random_state=0, **settings)
         stopping = TrajectoryEarlyStoppingCV(model, criterion=criterion)
-        elapsed, found = seconds(stopping.fit, X, y)
+        elapsed, results = seconds(stopping.fit, X, y)
         times.append(elapsed)
         path = [
-            log_loss(y_test, p) for p in found.estimator_.staged_predict_proba(X_test)
+            log_loss(y_test, p) for p in results.estimator_.staged_predict_proba(X_test)
         ]
-        chosen = log_loss(y_test, found.predict_proba(X_test))
+        chosen = log_loss(y_test, results.predict_proba(X_test))
         regrets.append(chosen / min(path) - 1)
     return regrets, times

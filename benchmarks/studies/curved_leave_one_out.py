@@ -61,11 +61,11 @@ def curved(n_repeats=3):
 
 def curved_row(name, kind, shape, model, n_repeats):
     """One line of the table: errors of the three paths over seeds."""
-    found = []
+    results = []
     for seed in range(n_repeats):
-        own = clone(model).set_params(tol=0, loo=True, random_state=seed)
-        found.append(largest_errors(own, *drawn_targets(kind, shape, 5, seed)))
-    cells = [f"{np.median(e):.1e} ({max(e):.1e})" for e in zip(*found)]
+        ours = clone(model).set_params(tol=0, loo=True, random_state=seed)
+        results.append(largest_errors(ours, *drawn_targets(kind, shape, 5, seed)))
+    cells = [f"{np.median(e):.1e} ({max(e):.1e})" for e in zip(*results)]
     size = f"{shape[0]} x {shape[1]}"
     return line(name, size, model.solver, *cells)
 
@@ -96,16 +96,16 @@ def published_levels():
     names = ["least", "quartile", "median", "quartile", "largest"]
     yield from header("iterate", "draws", "estimate", *names)
     for t, n_draws in ((50, 40), (2000, 10)):
-        found = []
+        results = []
         for seed in range(n_draws):
             X, y = drawn_targets("binary", (250, 20), 5, seed)
-            own = LOGISTIC(1e6 / len(X), solver="gd", step_size=0.5, max_iter=t)
-            own.set_params(fit_intercept=False, tol=0, loo=True, cv=LeaveOneOut())
-            published = clone(own).set_params(loo_correction=False)
+            ours = LOGISTIC(1e6 / len(X), solver="gd", step_size=0.5, max_iter=t)
+            ours.set_params(fit_intercept=False, tol=0, loo=True, cv=LeaveOneOut())
+            published = clone(ours).set_params(loo_correction=False)
             summed = clone(published).set_params(solver="sgd", batch_size=len(X))
-            fitted = [m.fit(X, y) for m in (summed, published, own)]
-            found.append([m.loo_path_[-1] / m.cv_path_[-1] - 1 for m in fitted])
+            fitted = [m.fit(X, y) for m in (summed, published, ours)]
+            results.append([m.loo_path_[-1] / m.cv_path_[-1] - 1 for m in fitted])
         names = "published, on the sum", "published, on the mean", "corrected"
-        for name, errors in zip(names, np.transpose(found)):
+        for name, errors in zip(names, np.transpose(results)):
             cells = [f"{q:.1e}" for q in np.percentile(np.abs(errors), quantiles)]
             yield line(t, n_draws, name, *cells)

@@ -117,8 +117,8 @@ def curved_memory(n_repeats=N_REPEATS):
     yield from header("run", "p/n", "rows", *estimates)
     for setting in SETTINGS:
         rng = np.random.default_rng(0)
-        found = [_repeat(setting, rng) for _ in range(n_repeats)]
-        yield _line(setting, found)
+        results = [_repeat(setting, rng) for _ in range(n_repeats)]
+        yield _line(setting, results)
 
 
 class Repeat(NamedTuple):
@@ -150,10 +150,10 @@ def _repeat(setting, rng):
     )
 
 
-def _line(setting, found):
+def _line(setting, results):
     """One line of the table."""
     exact, default, reported, loo, test = (
-        np.array([getattr(each, name) for each in found])
+        np.array([getattr(item, name) for item in results])
         for name in ("exact", "default", "reported", "loo", "test")
     )
     cells = [setting.name, f"{setting.ratio}", setting.rows]
@@ -164,7 +164,7 @@ def _line(setting, found):
     cells.append(f"{loo[:, -1].mean() / test[:, -1].mean():.3f}")
     spread = np.sqrt(np.mean((default - exact)[:, -1] ** 2))
     cells.append(f"{np.sqrt(np.mean(reported[:, -1] ** 2)) / spread:.2f}")
-    cells.append(f"{np.mean([each.correlation for each in found]):.4f}")
+    cells.append(f"{np.mean([item.correlation for item in results]):.4f}")
     least = test.min(axis=1).mean()
     regrets = [
         test[np.arange(len(test)), path.argmin(axis=1)].mean() / least - 1

@@ -87,14 +87,16 @@ def errors_of(task, data, peers, error, n_splits):
     -------
     dict of ndarray
     """
-    found = {}
+    results = {}
     for seed in range(n_splits):
         X, y, X_test, y_test = halves(data, seed, task == "classification")
         ours = TrajectoryEarlyStoppingCV(task=task)
         for name, model in {OURS: ours, **peers(X.shape[1])}.items():
             elapsed, fitted = seconds(model.fit, X, y)
-            found.setdefault(name, []).append((error(fitted, X_test, y_test), elapsed))
-    return {name: np.array(values) for name, values in found.items()}
+            results.setdefault(name, []).append(
+                (error(fitted, X_test, y_test), elapsed)
+            )
+    return {name: np.array(values) for name, values in results.items()}
 
 
 def table(task, sets, peers, error, n_splits, ratios):
@@ -102,14 +104,14 @@ def table(task, sets, peers, error, n_splits, ratios):
     names = [OURS, *peers(1)]
     yield from header(task, *names, "ratio", *(f"{n}, s" for n in names))
     for name, data in sets.items():
-        found = errors_of(task, data, peers, error, n_splits)
+        results = errors_of(task, data, peers, error, n_splits)
         scale = 1.0
         if task == "regression":
             scale = np.mean([np.var(halves(data, s)[3]) for s in range(n_splits)])
-        mean = {n: found[n][:, 0].mean() / scale for n in names}
+        mean = {n: results[n][:, 0].mean() / scale for n in names}
         ratios.append(mean[OURS] / min(mean[n] for n in names[1:]))
         cells = [f"{mean[n]:.3f}" for n in names] + [f"{ratios[-1]:.3f}"]
-        cells += [f"{np.median(found[n][:, 1]):.2f}" for n in names]
+        cells += [f"{np.median(results[n][:, 1]):.2f}" for n in names]
         yield line(name, *cells)
     yield ""
 

@@ -38,8 +38,8 @@ def regression(X, y, X_test, y_test):
     )
     for machine, offset in machines:
         elapsed, model = seconds(machine.fit, X, y - offset)
-        found = model.predict(X_test) + offset
-        yield elapsed, np.mean((found - y_test) ** 2) / null
+        results = model.predict(X_test) + offset
+        yield elapsed, np.mean((results - y_test) ** 2) / null
 
 
 def classification(X, y, X_test, y_test):
@@ -79,11 +79,11 @@ def kernel_defaults(n_splits=N_SPLITS):
     }
     sets |= {f"three directions, {n} rows": [simulated(n)] for n in SIZES}
     for name, splits in sets.items():
-        found = np.mean([list(regression(*split)) for split in splits], axis=0)
-        (own, error), (_, fixed), (grid, theirs) = found
+        results = np.mean([list(regression(*split)) for split in splits], axis=0)
+        (ours, error), (_, fixed), (grid, theirs) = results
         logs.append(np.log(error / theirs))
         errors = error, fixed, theirs, error / theirs
-        times = f"{own:.2f}", f"{grid:.2f}"
+        times = f"{ours:.2f}", f"{grid:.2f}"
         yield line(name, *(f"{value:.3f}" for value in errors), *times)
     mean = f"{np.exp(np.mean(logs)):.3f}"
     yield line("geometric mean", "", "", "", mean, "", "")
@@ -92,9 +92,9 @@ def kernel_defaults(n_splits=N_SPLITS):
     yield from header("data", *columns)
     for name, data in CLASSIFICATION.items():
         splits = [halves(data, seed, stratified=True) for seed in range(n_splits)]
-        found = np.mean([list(classification(*split)) for split in splits], axis=0)
-        default, log, machine, linear = found
+        results = np.mean([list(classification(*split)) for split in splits], axis=0)
+        default, log, machine, linear = results
         errors = (f"{100 * row[1]:.2f}%" for row in (default, machine, linear))
-        times = (f"{row[0]:.2f}" for row in found)
+        times = (f"{row[0]:.2f}" for row in results)
         losses = f"{log[2]:.3f}", f"{linear[2]:.3f}"
         yield line(name, *errors, *losses, ", ".join(times))

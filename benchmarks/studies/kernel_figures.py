@@ -30,13 +30,13 @@ def computational_reach():
     spectra, and after 100 of EigenPro with 10 directions; figures known beforehand in
     brackets. From the formula, without noise.
     """
-    known = {
+    given = {
         "exp(-k^2 / 2)": (0.319, 0.309, 0.259, 0.136),
         "1 / (1 + k^2)": (0.134, 0.042, 0.013, 0.035),
     }
     yield from header("eigenvalues", "1e2", "1e4", "1e6", "EigenPro, 1e2")
     for name, *errors in example("computational_reach")["table"]():
-        yield line(name, *(f"{e:.3f} ({k})" for e, k in zip(errors, known[name])))
+        yield line(name, *(f"{e:.3f} ({k})" for e, k in zip(errors, given[name])))
 
 
 def batch_sizes():
@@ -59,9 +59,9 @@ def norms():
     the larger ones. Overfitted: every training label is right. Means over 3 repeats,
     test error in percent in brackets.
     """
-    found = example("rkhs_norm")
-    yield from header("noise", "rows", *found["KINDS"])
-    for noise, n, kinds in found["table"](found["SIZES"], 3, 300):
+    results = example("rkhs_norm")
+    yield from header("noise", "rows", *results["KINDS"])
+    for noise, n, kinds in results["table"](results["SIZES"], 3, 300):
         cells = [f"{norm:.1f} ({100 * error:.1f})" for norm, error in kinds.values()]
         yield line(noise, n, *cells)
 
@@ -73,10 +73,10 @@ def double_descent():
     beforehand, on other data: a peak of 1e5 at as many features as rows, gone with the
     stop (.69, best iterate .68).
     """
-    found = example("double_descent")
-    yield from header("features", *found["KINDS"])
+    results = example("double_descent")
+    yield from header("features", *results["KINDS"])
     counts = 30, 100, 270, 300, 400, 3000
-    for n_features, values in found["table"](300, counts, 300, 3):
+    for n_features, values in results["table"](300, counts, 300, 3):
         yield line(n_features, *(f"{v:.3g}" for v in values))
 
 

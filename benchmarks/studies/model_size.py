@@ -74,18 +74,20 @@ def row_of(name, model, alone, X):
         [
             lambda: of_one_row(X[:1]),
             lambda: [
-                getattr(each, response if hasattr(each, response) else "predict")(X[:1])
-                for each in alone
+                getattr(
+                    estimator, response if hasattr(estimator, response) else "predict"
+                )(X[:1])
+                for estimator in alone
             ],
         ]
     )
-    plain = sum(len(pickle.dumps(each)) for each in alone)
+    baseline = sum(len(pickle.dumps(estimator)) for estimator in alone)
     small = copy(model).drop_record()
     least = copy(model).drop_record(intervals=False)
-    sizes = [len(pickle.dumps(each)) for each in (model, small, least)]
-    kilobytes = [f"{size / 1000:.1f}" for size in (plain, *sizes)]
-    micros = [f"{1e6 * each:.0f}" for each in (theirs, ours)]
-    ratio = f"{sizes[1] / plain:.2f}", f"{ours / theirs:.2f}"
+    sizes = [len(pickle.dumps(estimator)) for estimator in (model, small, least)]
+    kilobytes = [f"{size / 1000:.1f}" for size in (baseline, *sizes)]
+    micros = [f"{1e6 * seconds:.0f}" for seconds in (theirs, ours)]
+    ratio = f"{sizes[1] / baseline:.2f}", f"{ours / theirs:.2f}"
     return line(name, *kilobytes, ratio[0], *micros, ratio[1])
 
 

@@ -31,8 +31,8 @@ def patience(n_splits=10):
     for model, (sets, models, test_losses, stratified) in zip(paths, GROUPS):
         for name, data in sets.items():
             settings = data, clone(models[model]), test_losses, stratified
-            found = [_ended(*settings, seed) for seed in range(n_splits)]
-            yield line(name, *(f"{value:.3f}" for value in np.mean(found, axis=0)))
+            results = [_ended(*settings, seed) for seed in range(n_splits)]
+            yield line(name, *(f"{value:.3f}" for value in np.mean(results, axis=0)))
 
 
 def _ended(data, model, test_losses, stratified, seed):
@@ -41,12 +41,12 @@ def _ended(data, model, test_losses, stratified, seed):
     folds = (StratifiedKFold if stratified else KFold)(5, shuffle=True, random_state=0)
     model.set_params(**{**OFF, "cv": folds}, random_state=seed)
     path = model.fit(X, y).cv_path_
-    losses, found = test_losses(model, X_test, y_test), []
+    losses, results = test_losses(model, X_test, y_test), []
     for n_strengths in (*PATIENCES, None):
         n_wanted = None if n_strengths is None else n_strengths * model.max_iter
         judge, n_run = Patience(n_wanted), 0
         while n_run < len(path) and not judge.has_ended:
             judge.update(path[n_run])
             n_run += 1
-        found += [losses[judge.best] / losses.min() - 1, n_run / len(path)]
-    return found
+        results += [losses[judge.best] / losses.min() - 1, n_run / len(path)]
+    return results

@@ -46,12 +46,12 @@ def intervals(n_repeats=200):
     for kind, p, updates, model in settings:
         model.set_params(max_iter=200, tol=0, loo=True, risk="exact", keep_data=True)
         model.set_params(cv=5)
-        found = [
+        results = [
             intervals_on(kind, p, model, np.random.default_rng([seed, p]))
             for seed in range(n_repeats)
         ]
         for row, iterate in enumerate(("5", "20", "200", "best", "chosen")):
-            iterates, ends = zip(*[repeat[row] for repeat in found])
+            iterates, ends = zip(*[repeat[row] for repeat in results])
             if row >= 3:
                 iterate += f" ({np.median(iterates):.0f})"
             coverages, widths = np.transpose(ends)  # (n_methods, n_repeats) each
@@ -67,18 +67,18 @@ def intervals_on(kind, p, model, rng):
     beta[:10] = 2 / np.sqrt(10)
     y = X @ beta + rng.standard_normal(600) + 2.0
     model.fit(X[:100], y[:100])
-    away = model.coef_path_ - beta
-    away = away if root is None else away @ root
-    best = int(true_risk(away, model.intercept_path_ - 2.0, 0.0).argmin())
-    found = []
+    error = model.coef_path_ - beta
+    error = error if root is None else error @ root
+    best = int(true_risk(error, model.intercept_path_ - 2.0, 0.0).argmin())
+    results = []
     for t in (5, 20, 200, best, int(model.loo_path_.argmin())):
         iterate = model.at_iteration(t)
         ends = [iterate.predict_interval(X[100:], method=name) for name in METHODS]
         residuals = y[:100] - iterate.predict(X[:100])
         rank = rank_of(0.9, len(residuals))
         ends.append(around_predictions(iterate.predict(X[100:]), residuals, rank))
-        found.append((t, [covered(own, y[100:]) for own in ends]))
-    return found
+        results.append((t, [covered(ours, y[100:]) for ours in ends]))
+    return results
 
 
 # Their targets are as people have them: prices and wages, not their logarithms.

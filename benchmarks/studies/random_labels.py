@@ -21,15 +21,15 @@ def random_labels():
     settings = {"gamma": "scale", "patience": None, "max_iter": 20, "random_state": 0}
     exact = KernelEigenProRegressor(loo=600, **settings).fit(X, y)
     probed = KernelEigenProRegressor(**settings).fit(X, y)
-    place = np.searchsorted(probed.loo_indices_, exact.loo_indices_)
-    own = probed.loo_prediction_path_[:, place] - exact.loo_target_
+    index = np.searchsorted(probed.loo_indices_, exact.loo_indices_)
+    ours = probed.loo_prediction_path_[:, index] - exact.loo_target_
     test = [np.mean((z - y_test) ** 2) for z in probed.staged_predict(X_test)]
     columns = "exact, 600 rows", "labels, these", "labels, all", "s.e.", "test"
     yield from header("epoch", *columns)
     for t in (1, 2, 4, 6, 10, 15, 20):
         cells = (
             exact.loo_path_[t],
-            np.mean(own[t] ** 2),
+            np.mean(ours[t] ** 2),
             probed.loo_path_[t],
             probed.loo_mc_se_path_[t],
             test[t],

@@ -26,12 +26,12 @@ def published_page(n=10_000, p=15_000):
     y = X @ beta + 1.5 * rng.standard_normal(n)
     signs = rng.choice([-1.0, 1.0], size=(n, 10))
     coef, risk = probed_risk(X, y, (1 + np.sqrt(p / n)) ** -2, 99, signs)
-    found, truth = risk(), true_risk(coef, 0.0, beta)
+    results, truth = risk(), true_risk(coef, 0.0, beta)
     yield from header(
         "iterate", "published estimate", "ours", "published truth", "ours"
     )
     for t, (estimate, true) in published.items():
-        yield line(t, estimate, f"{found[t]:.2f}", true, f"{truth[t]:.2f}")
+        yield line(t, estimate, f"{results[t]:.2f}", true, f"{truth[t]:.2f}")
 
 
 def published_means(n_repeats=100):
@@ -47,7 +47,7 @@ def published_means(n_repeats=100):
         "fista": {**start, 5: (10.04, 9.92), 10: (3.51, 3.44), 19: (0.30, 0.31)},
     }
     settings = {"max_iter": 29, "tol": 0, "fit_intercept": False, "loo": False}
-    found = {solver: [] for solver in published}
+    results = {solver: [] for solver in published}
     for seed in range(n_repeats):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((200, 400))
@@ -59,7 +59,7 @@ def published_means(n_repeats=100):
             model = TrajectoryLasso(0.1, solver=solver, risk="exact", **settings)
             model.set_params(step_size=step_size).fit(X, y)
             truth = true_risk(model.coef_path_, 0.0, beta, 0.25)
-            found[solver].append((truth, model.risk_path_))
+            results[solver].append((truth, model.risk_path_))
     yield from header(
         "solver",
         "iterate",
@@ -67,7 +67,7 @@ def published_means(n_repeats=100):
         "estimate / truth",
     )
     for solver, rows in published.items():
-        truth, estimate = np.array(found[solver]).transpose(1, 0, 2)
+        truth, estimate = np.array(results[solver]).transpose(1, 0, 2)
         for t, (their_truth, their_estimate) in rows.items():
             means = (f"{path[:, t].mean():.2f}" for path in (truth, estimate))
             pairs = zip((their_truth, their_estimate), means)
@@ -97,13 +97,13 @@ def designs(n_repeats=200):
     }
     for number, kind in enumerate(kinds):
         for p in (150, 450):
-            found = {solver: [] for solver in models}
+            results = {solver: [] for solver in models}
             for seed in range(n_repeats):
                 rng = np.random.default_rng([seed, number, p])
                 X, root = rows_of(kind, 300, p, rng)
                 for solver, row in ratios_on(X, root, rng, models).items():
-                    found[solver].append(row)
-            for solver, rows in found.items():
+                    results[solver].append(row)
+            for solver, rows in results.items():
                 *ratios, share = np.transpose(rows)
                 cells = map(mean_cell, ratios)
                 yield line(kind, p, solver, *cells, f"{share.mean():.2f}")
@@ -115,7 +115,7 @@ def ratios_on(X, root, rng, models):
     beta = np.zeros(p)
     beta[:20] = 2 / np.sqrt(20)
     y = X @ beta + rng.standard_normal(n) + 2.0
-    found = {}
+    results = {}
     for solver, model in models.items():
         even = model.set_params(risk_row_scales=False).fit(X, y).risk_path_
         scaled = model.set_params(risk_row_scales=True).fit(X, y).risk_path_
@@ -123,8 +123,8 @@ def ratios_on(X, root, rng, models):
         error = error if root is None else error @ root
         truth = (error**2).sum(axis=1) + (model.intercept_path_ - 2.0) ** 2 + 1
         ratios = [path[t] / truth[t] for t in (10, 30) for path in (even, scaled)]
-        found[solver] = [*ratios, model.row_scale_share_]
-    return found
+        results[solver] = [*ratios, model.row_scale_share_]
+    return results
 
 
 def few_rows(n_repeats=50):

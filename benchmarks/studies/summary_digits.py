@@ -51,11 +51,13 @@ def _drawn(mean, condition, noise):
 def _differences(model, X, y):
     summary = RowSummary(N_FOLDS, n_sampled=200).fit(X, y)
     folds = PredefinedSplit(summary.fold_of(np.arange(N_ROWS)))
-    found = clone(model).set_params(cv=N_FOLDS).fit(summary)
-    plain = clone(model).set_params(cv=folds).fit(X, y)
+    results = clone(model).set_params(cv=N_FOLDS).fit(summary)
+    baseline = clone(model).set_params(cv=folds).fit(X, y)
     # A run ends where nothing moves, to rounding, which one of them may see earlier.
-    n_both = min(len(found.train_path_), len(plain.train_path_))
+    n_both = min(len(results.train_path_), len(baseline.train_path_))
     for name in PATHS:
-        own, expected = (getattr(model, name)[:n_both] for model in (found, plain))
-        yield np.abs(own - expected).max() / np.abs(expected).max()
-    yield np.abs(found.train_path_[:n_both] / plain.train_path_[:n_both] - 1).max()
+        ours, expected = (
+            getattr(model, name)[:n_both] for model in (results, baseline)
+        )
+        yield np.abs(ours - expected).max() / np.abs(expected).max()
+    yield np.abs(results.train_path_[:n_both] / baseline.train_path_[:n_both] - 1).max()

@@ -56,8 +56,8 @@ def ours(task, name):
 
 def methods(task):
     """What is compared, by name: functions that give an estimator of raw frames."""
-    own = {name: partial(ours, task, name) for name in OURS}
-    return own | {name: partial(peer, task) for name, peer in PEERS[task].items()}
+    mine = {name: partial(ours, task, name) for name in OURS}
+    return mine | {name: partial(peer, task) for name, peer in PEERS[task].items()}
 
 
 def n_training(n):
@@ -93,12 +93,12 @@ def fitted(task, build, X, y, seed):
     )
     begun = process_time()
     model = build().fit(X_train, y_train)
-    found = {"seconds": process_time() - begun}
-    found |= errors_of(task, model, X_test, y_test, len(np.unique(y)))
+    results = {"seconds": process_time() - begun}
+    results |= errors_of(task, model, X_test, y_test, len(np.unique(y)))
     last = model[-1] if isinstance(model, Pipeline) else model
     if hasattr(last, SCORE):
-        found[SCORE] = getattr(last, SCORE)
-    return found | {"n": size, "p": X.shape[1], "spread": float(np.var(y_test))}
+        results[SCORE] = getattr(last, SCORE)
+    return results | {"n": size, "p": X.shape[1], "spread": float(np.var(y_test))}
 
 
 def tried(task, build, X, y, seed):
@@ -113,7 +113,7 @@ def tried(task, build, X, y, seed):
         return {"failed": str(error).splitlines()[0]}
 
 
-def run_table(table, wanted):
+def run_table(table, selected):
     """Fit what is wanted and not kept, and collect all that is kept.
 
     Parameters
@@ -131,23 +131,23 @@ def run_table(table, wanted):
     same = {"fingerprint": fingerprint, "rows": n_training(len(y))}
     folder = CACHE / table.name
     folder.mkdir(parents=True, exist_ok=True)
-    found = {}
+    results = {}
     for name, build in methods(table.task).items():
-        found[name] = []
+        results[name] = []
         for seed in range(2 if n_training(len(y)) >= TWO_SPLITS else 3):
             path = folder / f"{re.sub(r'[^a-zA-Z0-9]+', '-', name)}-{seed}.json"
             row = json.loads(path.read_text()) if path.exists() else None
             if row is not None and not same.items() <= row.items():
                 row = None
             is_done = row is not None and "failed" not in row and name not in OURS
-            if name in wanted and not is_done:
+            if name in selected and not is_done:
                 row = tried(table.task, build, X, y, seed)
                 if row is not None:
                     part = path.with_suffix(".part")
                     part.write_text(json.dumps(row | same, indent=1) + "\n")
                     part.replace(path)
-            found[name].append(row)
-    return found
+            results[name].append(row)
+    return results
 
 
 def names_of(chosen):
@@ -161,15 +161,15 @@ def names_of(chosen):
 
 if __name__ == "__main__":
     every = {"half": HALVES, "only": (), "methods": ("ours", "peers")}
-    asked = arguments(__doc__, **every)
-    wanted, found = names_of(asked.methods), {}
-    for table in listed(asked.half, asked.only):
+    args = arguments(__doc__, **every)
+    selected, results = names_of(args.methods), {}
+    for table in listed(args.half, args.only):
         begun = perf_counter()
-        found[table] = run_table(table, wanted)
-        n_complete = sum(None not in rows for rows in found[table].values())
-        taken = perf_counter() - begun
-        print(f"{table.name}: {n_complete} methods, {taken:.0f} s", flush=True)
-    text = page(found)
+        results[table] = run_table(table, selected)
+        n_complete = sum(None not in rows for rows in results[table].values())
+        elapsed = perf_counter() - begun
+        print(f"{table.name}: {n_complete} methods, {elapsed:.0f} s", flush=True)
+    text = page(results)
     print(text)
-    if asked.output:
-        asked.output.write_text(text)
+    if args.output:
+        args.output.write_text(text)

@@ -50,11 +50,11 @@ def complete(rows):
     return all(row is not None and "failed" not in row for row in rows)
 
 
-def means(found, key):
+def means(results, key):
     """Mean of a value over splits, by the names of methods that have one on all."""
     return {
         name: float(np.mean([row[key] for row in rows]))
-        for name, rows in found.items()
+        for name, rows in results.items()
         if complete(rows)
     }
 
@@ -70,12 +70,12 @@ class Reading:
     error : {"mse", "log loss", "error rate"}
     """
 
-    def __init__(self, table, found, error):
+    def __init__(self, table, results, error):
         self.table = table
-        self.errors = means(found, error)
-        self.seconds = means(found, "seconds")
-        self.rows = found
-        splits = next(rows for rows in found.values() if complete(rows))
+        self.errors = means(results, error)
+        self.seconds = means(results, "seconds")
+        self.rows = results
+        splits = next(rows for rows in results.values() if complete(rows))
         self.n, self.p = splits[0]["n"], splits[0]["p"]
         spread = np.mean([row["spread"] for row in splits])
         self.scale = spread if error == "mse" else 1.0
@@ -86,10 +86,10 @@ class Reading:
         six = [name for name in self.peers if name in SIX]
         self.best_of_six = min(six, key=self.errors.get, default=None)
 
-    def ratio(self, name, other):
+    def ratio(self, name, second):
         """The error of one method over that of another; None without both."""
-        if name in self.errors and other in self.errors:
-            return self.errors[name] / self.errors[other]
+        if name in self.errors and second in self.errors:
+            return self.errors[name] / self.errors[second]
         return None
 
     def over_best(self, name):
@@ -101,11 +101,11 @@ class Reading:
         return np.mean(said) / self.errors[name]
 
 
-def readings(found, task, error, half=None):
+def readings(results, task, error, half=None):
     """Of all tables of a task, and of a half."""
     return [
         Reading(table, rows, error)
-        for table, rows in found.items()
+        for table, rows in results.items()
         if table.task == task
         and half in (None, table.half)
         and any(complete(of_one) for of_one in rows.values())
@@ -122,14 +122,14 @@ def mean_of(ratios):
     return float(gmean(ratios)) if ratios else None
 
 
-def raw_tables(found):
+def raw_tables(results):
     """Of every table of other sources than Rdatasets, against six peers."""
     yield from header(
         *("table", "half", "training rows x columns", "error", "raw frame", "encoded"),
         *("best of six peers", "which", "raw over encoded", "raw over the best of six"),
     )
     for task, (error, *_) in ERRORS.items():
-        for one in readings(found, task, error):
+        for one in readings(results, task, error):
             if one.table.is_raw:
                 errors = [one.errors.get(name) for name in (DEFAULT, ENCODED)]
                 errors.append(one.errors.get(one.best_of_six))
@@ -142,7 +142,7 @@ def raw_tables(found):
                 )
 
 
-def raw_summary(found):
+def raw_summary(results):
     """Geometric means over tables of other sources than Rdatasets, and the worst."""
     yield from header(
         *("error", "half", "ours", "tables", "over the best of six", "worst"),
@@ -150,7 +150,7 @@ def raw_summary(found):
     )
     kinds = product(ERRORS.items(), (*HALVES, None), (DEFAULT, ENCODED))
     for (task, (error, *_)), half, name in kinds:
-        of_all = readings(found, task, error, half)
+        of_all = readings(results, task, error, half)
         of_all = [one for one in of_all if one.table.is_raw and name in one.errors]
         over_six = [one.ratio(name, one.best_of_six) for one in of_all]
         over_six = [ratio for ratio in over_six if ratio is not None]
@@ -173,9 +173,9 @@ def table_cells(one):
     return [*errors, one.best_peer or NONE, number(one.over_best(DEFAULT))]
 
 
-def of_tables(found, task):
+def of_tables(results, task):
     """A line for every table of a task: first errors that it is judged by."""
-    first, *others = ERRORS[task]
+    first, *rest = ERRORS[task]
     best = "best peer's", "which", "over the best peer"
     scale = ", over the variance of y" if task == "regression" else ""
     yield from header(
@@ -183,9 +183,9 @@ def of_tables(found, task):
         *(f"{first}{scale}", *best),
         *("raw over encoded", "over FLAML", "blend over best member"),
         *("seconds", "peers'"),
-        *(cell for name in others for cell in (name, *best)),
+        *(cell for name in rest for cell in (name, *best)),
     )
-    for one in readings(found, task, first):
+    for one in readings(results, task, first):
         if DEFAULT not in one.errors:
             continue
         seconds = [one.seconds[DEFAULT], sum(one.seconds[n] for n in one.peers)]
@@ -200,13 +200,13 @@ def of_tables(found, task):
             *(number(value, ".2f" if value < 10 else ".0f") for value in seconds),
             *(
                 cell
-                for name in others
+                for name in rest
                 for cell in table_cells(Reading(one.table, one.rows, name))
             ),
         )
 
 
-def summary(found):
+def summary(results):
     """Geometric means and worst, by half and error."""
     yield from header(
         *("half", "error", "ours", "tables", "over the best peer", "worst"),
@@ -217,7 +217,7 @@ def summary(found):
     )
     for half, (task, errors) in product(HALVES, ERRORS.items()):
         for error, name in product(errors, OURS):
-            of_one = readings(found, task, error, half)
+            of_one = readings(results, task, error, half)
             yield from summary_line(name, half, error, of_one)
 
 
@@ -244,23 +244,23 @@ def summary_line(name, half, error, of_all):
     )
 
 
-def single_peers(found):
+def single_peers(results):
     """Each method's geometric mean over the best peer of each table."""
     kinds = [
         (task, e, half) for task in ERRORS for e in ERRORS[task] for half in HALVES
     ]
     yield from header("method", *(f"{e}, {half}" for _, e, half in kinds))
     names = dict.fromkeys([*OURS, *PEERS["regression"], *PEERS["classification"]])
-    columns = [readings(found, *kind) for kind in kinds]
+    columns = [readings(results, *kind) for kind in kinds]
     for name in names:
         cells = [mean_of([one.over_best(name) for one in of_all]) for of_all in columns]
         if any(cell is not None for cell in cells):
             yield line(name, *(number(cell, ".3f") for cell in cells))
 
 
-def automl_seconds(found):
+def automl_seconds(results):
     """What FLAML had of its seconds, which others may take a part of."""
-    rows = [row for of_one in found.values() for row in of_one.get(AUTOML, ()) if row]
+    rows = [row for of_one in results.values() for row in of_one.get(AUTOML, ()) if row]
     had = [row["seconds"] for row in rows if "seconds" in row]
     if had:
         yield (
@@ -269,11 +269,11 @@ def automl_seconds(found):
         )
 
 
-def left_out(found):
+def left_out(results):
     """What was not run, or not on all tables."""
-    yield from automl_seconds(found)
+    yield from automl_seconds(results)
     for task, peers in PEERS.items():
-        tables = {table: rows for table, rows in found.items() if table.task == task}
+        tables = {table: rows for table, rows in results.items() if table.task == task}
         for name in (*OURS, *peers):
             lacking = [
                 table.name
@@ -286,30 +286,30 @@ def left_out(found):
                 yield f"{name} has no error on {', '.join(lacking)}."
 
 
-def sources(found):
+def sources(results):
     """Where tables come from."""
     yield from header("table", "half", "repository", "file", "target", "without")
-    for table in found:
+    for table in results:
         target = f"log {table.target}" if table.log else table.target
         dropped = ", ".join(table.dropped.split(";"))
         where = (table.repository, table.path)
         yield line(table.name, table.half, *where, target, dropped)
 
 
-def page(found):
+def page(results):
     """The whole page, of what ``run_table`` has found by table."""
-    halves = {table.half for table in found}
+    halves = {table.half for table in results}
     half = f"; only the half {halves.pop()}" if len(halves) == 1 else ""
     about = ABOUT.format(heading=heading(LIBRARIES), half=half)
     sections = {
-        "Raw frames: other sources than Rdatasets, six peers": raw_summary(found),
-        "Raw frames, by table": raw_tables(found),
-        "In the mean, and at worst": summary(found),
-        "Regression": of_tables(found, "regression"),
-        "Classification": of_tables(found, "classification"),
-        "Single peers": single_peers(found),
-        "What was run": (f"- {text}" for text in left_out(found)),
-        "Sources": sources(found),
+        "Raw frames: other sources than Rdatasets, six peers": raw_summary(results),
+        "Raw frames, by table": raw_tables(results),
+        "In the mean, and at worst": summary(results),
+        "Regression": of_tables(results, "regression"),
+        "Classification": of_tables(results, "classification"),
+        "Single peers": single_peers(results),
+        "What was run": (f"- {text}" for text in left_out(results)),
+        "Sources": sources(results),
     }
     text = [f"# {TITLE}\n{about}"]
     for title, lines in sections.items():

@@ -96,9 +96,9 @@ class Calibrated(BaseEstimator):
 
     def fit(self, X, y):
         self.labels_ = clone(self.pipeline).fit(X, y)
-        found = scaled(clone(self.labels_[-1].best_estimator_))
+        results = scaled(clone(self.labels_[-1].best_estimator_))
         folds = int(np.clip(np.bincount(y).min(), 2, 5))  # of each class a row in each
-        self.probabilities_ = CalibratedClassifierCV(found, cv=folds).fit(X, y)
+        self.probabilities_ = CalibratedClassifierCV(results, cv=folds).fit(X, y)
         return self
 
     def predict(self, X):

@@ -34,11 +34,11 @@ def leave_alone(panel):
     """Make the panel all there is of its figure, to be read at a small size."""
     figure = panel.figure
     if not panel.get_xlabel():
-        labels = [other.get_xlabel() for other in figure.axes]
+        labels = [axes.get_xlabel() for axes in figure.axes]
         panel.set_xlabel(next(filter(None, labels), ""))
-    others = [ax for ax in figure.axes if ax is not panel]
-    for other in {*others, *panel.child_axes}:
-        other.remove()
+    hidden = [ax for ax in figure.axes if ax is not panel]
+    for axes in {*hidden, *panel.child_axes}:
+        axes.remove()
     for legend in list(figure.legends):
         legend.remove()
     figure.suptitle("")
@@ -70,6 +70,6 @@ def fit_legend(panel):
         labelspacing=0.25,
     )
     panel.figure.draw_without_rendering()
-    box, whole = legend.get_window_extent(), panel.get_window_extent()
-    if box.width * box.height > LARGEST_LEGEND * whole.width * whole.height:
+    box, extent = legend.get_window_extent(), panel.get_window_extent()
+    if box.width * box.height > LARGEST_LEGEND * extent.width * extent.height:
         legend.remove()

@@ -25,11 +25,14 @@ from .._estimator.prediction.decisions import (
     classes_of,
     targets_of,
 )
+from .._estimator.run.conditioning import SAMPLED_ROWS
+from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..optim.problem import Problem
 from ..risk.leave_out_rule import LeaveOutRule
-from .block_sums import joined_moments, moments_of, squares_of
-from .folds import Labels, folds_of
+from .block_sums import add_moments, block_moments, squares_of
+from .folds import LabelCounts, numbered_folds
 from .problem import (
+    FitsOnWorkers,
     Means,
     ProblemOnWorkers,
     RepresentedDesign,
@@ -38,39 +41,27 @@ from .problem import (
 )
 from .rows import RowGroups, delayed_rows
 
-# Rows that show how large the columns are, and entries of X that they may have.
-SHOWN_ROWS, SHOWN_ENTRIES = 500, 1 << 24
-# A label more often than it is: so few are not warned of as many.
-REPEATS = 3
-
 
 @dataclass(frozen=True)
 class DataOnWorkers(ColumnData):
     """Rows on workers as the algorithm uses them, and back to the user's scale.
 
-    Attributes
-    ----------
-    shown : Problem
-        A few of the rows, in memory.
-    fits : FitsOnWorkers
-        The run, and a fit without each fold of ``cv``.
-    fold_weights : ndarray of shape (n_folds,)
-        The share of all weights that every fold has.
-    coder : TargetCoder or ClassCoder
-        From what was passed as y to targets, and back.
+    ``observed`` is the problem of a few of the rows, in memory; ``fits`` are the run,
+    and a fit without each fold of ``cv``; ``coder`` maps what was passed as y to
+    targets, and back. Shapes: fold_weights (n_folds,), with the sum 1.
     """
 
-    shown: Problem
-    fits: object
+    sample: Problem
+    fits: FitsOnWorkers
     fold_weights: np.ndarray
-    coder: object
+    coder: "TargetCoder | ClassCoder"
 
-    # Whatever that of the rows is.
+    # Coefficients are in double precision for rows of any.
     dtype = np.dtype(np.float64)
 
     @property
     def observed(self):
-        return self.shown
+        return self.sample
 
     @property
     def sample_weights(self):
@@ -79,52 +70,32 @@ class DataOnWorkers(ColumnData):
 
 
 def data_of(estimator, spec, X, y, sample_weight):
-    """Collections as the problem of a linear model.
-
-    Parameters
-    ----------
-    X, y, sample_weight
-        As :class:`RowGroups` takes them.
-
-    Returns
-    -------
-    DataOnWorkers
-
-    Raises
-    ------
-    ValueError
-        If the estimator does not support these data.
-    """
+    """Collections as :class:`DataOnWorkers`, the problem of a linear model."""
     groups = RowGroups(X, y, sample_weight)
     if groups.n_rows < 2:
         raise ValueError(f"At least two rows are needed, got {groups.n_rows}.")
-    encoded = _classes if is_classifier(estimator) else _targets
-    coder, labels, loss, names = encoded(estimator, groups)
-    folds = folds_of(estimator.cv, labels, groups.sizes)
-    groups = groups.encoded(_coded, coder, folds)
+    encode = _encode_classes if is_classifier(estimator) else _encode_targets
+    coder, labels, loss, names = encode(estimator, groups)
+    folds = numbered_folds(estimator.cv, labels, groups.sizes)
+    groups = groups.map(_encode_block, coder, folds)
     n_folds = 0 if folds is None else folds.n_folds
-    moments = groups.sum(moments_of, n_folds, combine=joined_moments)
+    moments = groups.sum(block_moments, n_folds, combine=add_moments)
     _check_moments(moments, loss, n_folds)
-    names, columns, spreads = {**_names_of(groups), **names}, AS_PASSED, None
+    names, columns, spreads = {**_column_names(groups), **names}, AS_PASSED, None
     if estimator.standardize:
-        columns, spreads = _standardized(
+        columns, spreads = _standardize(
             groups, moments, estimator.fit_intercept, n_folds
         )
-        groups = groups.encoded(_on_columns, columns)
-        moments = groups.sum(moments_of, n_folds, combine=joined_moments)
-    shown = _shown(estimator, groups, coder, loss, names, columns)
-    return _on_workers(spec, groups, moments, n_folds, coder, shown, spreads)
+        groups = groups.map(
+            lambda block, columns: block._replace(X=columns.applied(block.X)), columns
+        )
+        moments = groups.sum(block_moments, n_folds, combine=add_moments)
+    sample = _sample(estimator, groups, coder, loss, names, columns)
+    return _on_workers(spec, groups, moments, n_folds, coder, sample, spreads)
 
 
-def _standardized(groups, moments, has_intercept, n_folds):
-    """How the run standardises columns, and how far they spread without each fold.
-
-    Returns
-    -------
-    Standardized
-    Spreads or None
-        None where there are no folds.
-    """
+def _standardize(groups, moments, has_intercept, n_folds):
+    """``Standardized`` columns of the run, and their ``Spreads`` if there are folds."""
     mean = moments.X.sum(axis=1) / moments.weight.sum()
     squares = groups.sum(squares_of, mean, n_folds, combine=add)
     variance = squares.sum(axis=1) / moments.weight.sum()
@@ -134,24 +105,21 @@ def _standardized(groups, moments, has_intercept, n_folds):
     columns = Standardized(mean * centers, scale, bool(centers))
     if not n_folds:
         return columns, None
-    weight, of_X, squares = (
+    # The same sums without each fold.
+    weight, X_sum, squares = (
         part.sum(axis=-1, keepdims=True) - part
         for part in (moments.weight, moments.X, squares)
     )
-    variance = squares / weight - (of_X / weight - mean[:, None]) ** 2
+    variance = squares / weight - (X_sum / weight - mean[:, None]) ** 2
     variance = np.maximum(variance, 0) / scale[:, None] ** 2
     return columns, Spreads(columns, (mean - columns.mean) / scale, variance)
 
 
-def _on_columns(block, columns):
-    """A block with its columns standardised."""
-    return block._replace(X=columns.applied(block.X))
-
-
-def _shown(estimator, groups, coder, loss, names, columns):
-    """A few of the rows, as data in memory."""
-    n_shown = min(SHOWN_ROWS, max(2, SHOWN_ENTRIES // groups.n_columns))
-    rows = np.unique(np.linspace(0, groups.n_rows - 1, n_shown).astype(int))
+def _sample(estimator, groups, coder, loss, names, columns):
+    """A few of the rows as data in memory, which show how large the columns are."""
+    fitting = n_per_block(8 * groups.n_columns, MEMORY_BYTES)
+    n_sampled = max(2, min(SAMPLED_ROWS, fitting))
+    rows = np.unique(np.linspace(0, groups.n_rows - 1, n_sampled).astype(int))
     block, weights = groups.take(rows), np.ones(len(rows))
     y = coder.decoded(block.y)
     samples = Samples(block.X, y, weights, rows, block.X, names, columns)
@@ -159,57 +127,62 @@ def _shown(estimator, groups, coder, loss, names, columns):
     return column_data(samples, encoded, estimator.fit_intercept)
 
 
-def _on_workers(spec, groups, moments, n_folds, coder, shown, spreads):
-    """The data of all rows, where those of a few rows are ``shown``."""
-    is_centered, has_constant = shown.is_centered, shown.has_constant
-    loss, offset, center = shown.problem.loss, shown.offset, shown.center
-    whole = (part.sum(axis=-1, keepdims=True) for part in moments[:3])
-    means, folds = Means.of_sums(*whole), Means.of_sums(*moments[:3])
+def _on_workers(spec, groups, moments, n_folds, coder, sample, spreads):
+    """The data of all rows, from those of a ``sample`` of them."""
+    is_centered, has_constant = sample.is_centered, sample.has_constant
+    offset, center = sample.offset, sample.center
+    totals = (part.sum(axis=-1, keepdims=True) for part in moments[:3])
+    means, folds = Means.of_sums(*totals), Means.of_sums(*moments[:3])
     folds = folds.part(slice(n_folds))
     if is_centered:
         offset, center = means.target.T, means.X
-        groups = groups.encoded(_shifted, offset)
+        groups = groups.map(
+            lambda block, offset: block._replace(y=block.y - offset), offset
+        )
     means, folds = means.shifted(offset.T), folds.shifted(offset.T)
-    n_columns, weight = groups.n_columns + has_constant, float(means.weight[0])
-    lacks = moments.largest[0] == (moments.least[0] if is_centered else 0)
-    lacks &= is_centered or moments.least[0] == 0
+    weight = float(means.weight[0])
+    is_null = moments.largest[0] == (moments.least[0] if is_centered else 0)
+    is_null &= is_centered or moments.least[0] == 0
     problem = ProblemOnWorkers(
-        RepresentedDesign(n_columns),
-        np.resize(shown.problem.target, (n_columns, offset.shape[1])),
-        np.full((n_columns, 1), 1 / n_columns),
-        loss,
+        design=RepresentedDesign(groups.n_columns + has_constant),
+        target=sample.problem.target,
+        row_weights=None,
+        loss=sample.problem.loss,
         groups=groups,
-        refit=LeaveOutRule(refits_intercept=is_centered, is_sum=spec.strengths.is_sum),
+        rule=LeaveOutRule(refits_intercept=is_centered, is_sum=spec.strengths.is_sum),
         has_constant=has_constant,
         means=means,
         spreads=spreads,
         target_range=np.stack([moments.least[1], moments.largest[1]]),
-        has_columns=bool(has_constant or not lacks.all()),
+        has_columns=bool(has_constant or not is_null.all()),
         largest_weight=float(moments.largest[2][0]) / weight,
     )
-    of_all_rows = {
-        "problem": problem,
-        "total_weight": weight,
-        "rows": np.empty(0, int),
-        "n_samples": groups.n_rows,
-        "offset": offset,
-        "center": center,
-    }
     return DataOnWorkers(
-        **{**vars(shown), **of_all_rows},
-        shown=shown.problem,
+        problem=problem,
+        y=sample.y,
+        total_weight=weight,
+        rows=np.empty(0, int),
+        n_samples=groups.n_rows,
+        is_1d=sample.is_1d,
+        names=sample.names,
+        offset=offset,
+        is_centered=is_centered,
+        has_constant=has_constant,
+        center=center,
+        columns=sample.columns,
+        sample=sample.problem,
         fits=fold_fits(problem, folds),
         fold_weights=folds.weight / weight,
         coder=coder,
     )
 
 
-def _names_of(groups):
-    """Fitted attributes about the columns, as scikit-learn has them."""
-    names = groups.feature_names
-    are_named = names is not None and all(isinstance(name, str) for name in names)
-    found = (groups.n_columns, np.array(names, dtype=object) if are_named else None)
-    return {key: value for key, value in zip(NAMES, found) if value is not None}
+def _column_names(groups):
+    """``n_features_in_`` and, where columns have names, ``feature_names_in_``."""
+    values, names = [groups.n_columns], groups.feature_names
+    if names is not None and all(isinstance(name, str) for name in names):
+        values.append(np.array(names, dtype=object))
+    return dict(zip(NAMES, values))
 
 
 def _check_moments(moments, loss, n_folds):
@@ -238,22 +211,16 @@ def _check_moments(moments, loss, n_folds):
 
 @dataclass(frozen=True)
 class TargetCoder:
-    """Numbers as targets.
-
-    Attributes
-    ----------
-    is_1d : bool
-        Whether a row has one number.
-    """
+    """Numbers as targets; one number for each row if ``is_1d``."""
 
     is_1d: bool
 
     def decoded(self, target):
-        """Targets (n_rows, n_outputs) as they were passed."""
+        """Targets in the shape of y. Shapes: target (n_rows, n_outputs)."""
         return target[:, 0] if self.is_1d else target
 
     def encoded(self, block):
-        """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
+        """Targets of a block (n_rows, n_outputs), and the weights of its rows."""
         try:
             target = validated_target(block.y, of_classes=False).astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -265,13 +232,7 @@ class TargetCoder:
 
 @dataclass(frozen=True, eq=False)
 class ClassCoder:
-    """Classes as targets.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,), sorted
-    class_weight : ndarray of shape (n_classes,)
-    """
+    """Sorted classes as targets. Shapes: classes, class_weight (n_classes,)."""
 
     classes: np.ndarray
     class_weight: np.ndarray
@@ -279,13 +240,13 @@ class ClassCoder:
     is_1d = False
 
     def decoded(self, target):
-        """Labels of targets (n_rows, n_outputs)."""
+        """Labels of targets. Shapes: target (n_rows, n_outputs)."""
         if target.shape[1] > 1:
             return self.classes[target.argmax(axis=1)]
         return self.classes[(target[:, 0] == self.loss.labels[1]).astype(int)]
 
     def encoded(self, block):
-        """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
+        """Targets of a block (n_rows, n_outputs), and the weights of its rows."""
         label = np.searchsorted(self.classes, np.ravel(block.y))
         # The label of a row with weight zero may be none of the classes.
         label = np.minimum(label, len(self.classes) - 1)
@@ -293,7 +254,7 @@ class ClassCoder:
         return target, block.weight * self.class_weight[label]
 
 
-def _coded(block, coder, folds):
+def _encode_block(block, coder, folds):
     """A block with targets as the loss takes them, with weights and with folds."""
     target, weight = coder.encoded(block)
     return block._replace(
@@ -303,13 +264,8 @@ def _coded(block, coder, folds):
     )
 
 
-def _shifted(block, offset):
-    """A block with targets less an offset, (1, n_outputs)."""
-    return block._replace(y=block.y - offset)
-
-
-def _targets(estimator, groups):
-    """How the targets of a regressor are coded, and their loss."""
+def _encode_targets(estimator, groups):
+    """The coder of a regressor's targets; no labels; the loss, fitted attributes."""
     shape = groups.target_shape
     if len(shape) > 1 and not estimator._multi_output and shape[1] != 1:
         raise ValueError(
@@ -319,7 +275,7 @@ def _targets(estimator, groups):
     coder = TargetCoder(is_1d=len(shape) == 1 or not estimator._multi_output)
     parts = [(np.zeros((2, 1)), np.ones(2))]
     if estimator._loss_reads_targets:
-        parts = groups.sum(_gathered, coder, combine=add)
+        parts = groups.sum(lambda block: [coder.encoded(block)], combine=add)
     target, weights = (np.concatenate(part) for part in zip(*parts))
     loss, names = estimator._loss_of(target[weights > 0], weights[weights > 0])
     return coder, None, loss, names
@@ -342,20 +298,16 @@ def _parts(y):
     return delayed_rows(y) if is_collection(y) else [y]
 
 
-def _gathered(block, coder):
-    return [coder.encoded(block)]
-
-
-def _classes(estimator, groups):
-    """How the classes of a classifier are coded, and their loss."""
+def _encode_classes(estimator, groups):
+    """The coder of a classifier's labels; their counts, the loss, fitted attributes."""
     if groups.target_shape[1:] not in ((), (1,)):
         raise ValueError(
             f"y must be one label for each row, got {groups.target_shape[1]}."
         )
-    labels = _joined(groups.sum(_labels_of, combine=add), groups)
-    there = labels.weight > 0
-    values, sums = labels.values[there], labels.weight[there]
-    classes, _ = classes_of(estimator, np.repeat(values, REPEATS))
+    labels = join_labels(groups.sum(labels_in, combine=add), groups.n_rows)
+    is_class = labels.weight > 0
+    values, sums = labels.values[is_class], labels.weight[is_class]
+    classes, _ = classes_of(estimator, _as_target(values))
     class_weight = estimator.class_weight
     if class_weight == "balanced":
         class_weight = sums.sum() / (len(sums) * sums)
@@ -367,29 +319,32 @@ def _classes(estimator, groups):
     return coder, labels, loss, {"classes_": classes}
 
 
-def _labels_of(block):
-    """The labels of a block: where each comes first, how often, and what it weighs."""
+def _as_target(labels):
+    """Labels several times, so that scikit-learn does not warn of too many classes."""
+    return np.repeat(labels, 3)
+
+
+def labels_in(block):
+    """Labels in a block: values, first rows, counts, weights; in a list to be added."""
     y = np.ravel(block.y)
     check_target(y, of_classes=True)
     values, first, label, counts = np.unique(
         y, return_index=True, return_inverse=True, return_counts=True
     )
-    check_classification_targets(np.repeat(values, REPEATS))
+    check_classification_targets(_as_target(values))
     weight = np.bincount(label, block.weight, len(values))
-    return [(block.number, values, block.first + first, counts, weight)]
+    return [(values, block.first + first, counts, weight)]
 
 
-def _joined(parts, groups):
-    """The labels of all blocks."""
-    values = np.unique(np.concatenate([part[1] for part in parts]))
-    first = np.full(len(values), groups.n_rows)
-    counts, weight = (
-        np.zeros((groups.n_blocks, len(values)), int),
-        np.zeros(len(values)),
-    )
-    for number, own, own_first, own_counts, own_weight in parts:
-        place = np.searchsorted(values, own)
-        first[place] = np.minimum(first[place], own_first)
-        counts[number, place] = own_counts
-        weight[place] += own_weight
-    return Labels(values, first, counts, weight)
+def join_labels(parts, n_rows):
+    """The labels of all blocks, in their order, as :class:`LabelCounts`."""
+    values = np.unique(np.concatenate([values_k for values_k, *_ in parts]))
+    first = np.full(len(values), n_rows)
+    counts = np.zeros((len(parts), len(values)), int)
+    weight = np.zeros(len(values))
+    for k, (values_k, first_k, counts_k, weight_k) in enumerate(parts):
+        index = np.searchsorted(values, values_k)
+        first[index] = np.minimum(first[index], first_k)
+        counts[k, index] = counts_k
+        weight[index] += weight_k
+    return LabelCounts(values, first, counts, weight)

@@ -12,8 +12,8 @@ from .._estimator.run.source import Source
 from ..optim.array_path import PathCache
 from ..optim.updates import ProximalGradient
 from .data import data_of
-from .estimates import read_folds, read_risk, read_rows
-from .run import FoldsBeside, RunOnWorkers
+from .estimates import estimates_of, is_requested
+from .run import FoldRuns, RunOnWorkers
 
 
 @dataclass(eq=False)
@@ -35,13 +35,7 @@ class DaskSource(Source):
         return isinstance(source, DaskSource) and source.token == self.token
 
     def problem(self, estimator, run, params, recorded):
-        """The problem of these rows, with its folds side by side, and no groups.
-
-        Raises
-        ------
-        ValueError
-            If parameters ask for more than such a run provides.
-        """
+        """The problem of these rows, with its folds side by side, and no groups."""
         check_settings(estimator, run.spec, params)
         if recorded is not None:
             raise ValueError(
@@ -54,26 +48,19 @@ class DaskSource(Source):
         return data, [], None
 
     def side_runs(self, estimator, run):
-        return FoldsBeside(run.data.fits)
+        return FoldRuns(run.data.fits)
 
     def finish(self, estimator, run):
         """The run from which estimates are computed; automatic ones are off."""
         data, trajectory = run.data, run.trajectory
         values = run.side_runs.values[: len(trajectory.coef)]
-        losses = data.problem.reported_losses(values)
         run.so_far = run.so_far or PathCache()
         run.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
-        run.known = {name: {} for name in ESTIMATES}
-        if len(data.fold_weights):
-            run.known["cv"] = read_folds(losses[:, 1:], data.fold_weights)
-        if _is_requested("loo", estimator):
-            run.known["loo"] = read_rows(estimator, trajectory, data)
-        if _is_requested("risk", estimator):
-            run.known["risk"] = read_risk(estimator, run.spec, trajectory, data)
+        run.known = estimates_of(estimator, run.spec, trajectory, data, values)
         return super().finish(estimator, run)
 
     def warn(self, estimator, finished):
-        """Warn about the run, from a few of its rows."""
+        """Warn about uneven columns, from a few of the rows."""
         data = finished.data
         warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
 
@@ -82,18 +69,7 @@ class DaskSource(Source):
 
 
 def check_settings(estimator, spec, params):
-    """Raise if parameters ask for more than a run on workers provides.
-
-    Parameters
-    ----------
-    params : dict
-        What else ``fit`` was passed.
-
-    Raises
-    ------
-    ValueError
-        The message says what to use instead.
-    """
+    """Raise if a run on workers lacks what parameters, or ``params`` of fit, need."""
     if params:
         raise ValueError(
             f"fit passes {', '.join(params)} on to cv, which Dask input does not take: "
@@ -119,15 +95,10 @@ def check_settings(estimator, spec, params):
         )
     available = {"cv", "loo", "risk"} if spec.is_quadratic else {"cv", "loo"}
     for name, estimate in ESTIMATES.items():
-        if name not in available and _is_requested(name, estimator):
+        if name not in available and is_requested(name, estimator):
             setting = f"{estimate.parameter}={estimate.setting(estimator)!r}"
             raise ValueError(
                 f"{setting} needs single rows, which stay on their workers with Dask "
                 f"input: set {estimate.parameter}=False, and cv=5 to evaluate iterates "
                 "on folds."
             )
-
-
-def _is_requested(name, estimator):
-    """Whether parameters ask for an estimate explicitly."""
-    return ESTIMATES[name].setting(estimator) not in (False, None, "auto")

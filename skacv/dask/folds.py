@@ -14,18 +14,12 @@ from .._estimator.estimates.folds import ShuffledFolds
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """Which labels there are, and where.
+class LabelCounts:
+    """Sorted labels: the first row of each, its rows in every block, their weight.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_labels,), sorted, or None
-        None where nothing is stratified, and all rows count as of one label.
-    first : ndarray of int, shape (n_labels,)
-        The row at which each comes first.
-    counts : ndarray of int, shape (n_blocks, n_labels)
-    weight : ndarray of shape (n_labels,) or None
-        Weight of all of its rows.
+    Without stratification all rows have one label, and ``values`` is None.
+
+    Shapes: values, first, weight (n_labels,); counts (n_blocks, n_labels).
     """
 
     values: np.ndarray | None
@@ -33,13 +27,8 @@ class Labels:
     counts: np.ndarray
     weight: np.ndarray | None
 
-    @classmethod
-    def alike(cls, sizes):
-        """One label for all rows, of blocks of these sizes."""
-        return cls(None, np.zeros(1, int), np.asarray(sizes)[:, None], None)
-
     def numbers(self, block):
-        """The number of the label of every row of a block."""
+        """The index of the label of every row of a block."""
         if self.values is None:
             return np.zeros(len(block.y), int)
         return np.searchsorted(self.values, np.ravel(block.y))
@@ -47,14 +36,9 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Consecutive:
-    """Folds of consecutive rows, of every label by itself.
+    """Folds of consecutive rows, for every label by itself."""
 
-    Attributes
-    ----------
-    labels : Labels
-    """
-
-    labels: Labels
+    labels: LabelCounts
     n_folds: int
 
     def numbers(self, block):
@@ -62,18 +46,18 @@ class Consecutive:
         label, counts = self.labels.numbers(block), self.labels.counts
         ends = np.cumsum(self._sizes(), axis=0)
         before = counts[: block.number].sum(axis=0)
-        found = np.empty(len(label), np.int32)
+        fold = np.empty(len(label), np.int32)
         for k in range(counts.shape[1]):
-            own = np.flatnonzero(label == k)
-            place = before[k] + np.arange(len(own))
-            found[own] = np.searchsorted(ends[:, k], place, side="right")
-        return found
+            rows = np.flatnonzero(label == k)
+            rank = before[k] + np.arange(len(rows))
+            fold[rows] = np.searchsorted(ends[:, k], rank, side="right")
+        return fold
 
     def _sizes(self):
-        """Rows that every fold has of each label, (n_folds, n_labels).
+        """Number of rows of each label in every fold, (n_folds, n_labels).
 
-        With labels in the order in which they come, and rows sorted by them, fold k has
-        the rows k, k + n_folds, ...: so says ``StratifiedKFold``.
+        As in ``StratifiedKFold``, fold k has the rows k, k + n_folds, ... if rows are
+        sorted by labels, and labels by their first rows.
         """
         totals, order = self.labels.counts.sum(axis=0), np.argsort(self.labels.first)
         ends = np.cumsum(totals[order])
@@ -83,23 +67,16 @@ class Consecutive:
         begun = np.concatenate(
             [np.zeros((self.n_folds, 1), int), until[:, :-1]], axis=1
         )
-        found = np.empty_like(until)
-        found[:, order] = until - begun
-        return found
+        sizes = np.empty_like(until)
+        sizes[:, order] = until - begun
+        return sizes
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnByBlock:
-    """Folds drawn at random in every block, of every label by itself.
+    """Folds that ``seed`` and the number of a block draw, for every label by itself."""
 
-    Attributes
-    ----------
-    labels : Labels
-    seed : int
-        With the number of a block it draws the folds of its rows.
-    """
-
-    labels: Labels
+    labels: LabelCounts
     n_folds: int
     seed: int
 
@@ -107,44 +84,31 @@ class DrawnByBlock:
         """The fold that holds out every row of a block."""
         label = self.labels.numbers(block)
         rng = np.random.default_rng([self.seed, block.number])
-        found = np.empty(len(label), np.int32)
+        fold = np.empty(len(label), np.int32)
         for k in range(self.labels.counts.shape[1]):
-            own = rng.permutation(np.flatnonzero(label == k))
+            rows = rng.permutation(np.flatnonzero(label == k))
             begin = rng.integers(self.n_folds)
-            found[own] = (begin + np.arange(len(own))) % self.n_folds
-        return found
+            fold[rows] = (begin + np.arange(len(rows))) % self.n_folds
+        return fold
 
 
-def folds_of(cv, labels, sizes):
-    """The numbering of the folds of rows, None without folds.
+def numbered_folds(cv, labels, sizes):
+    """The folds of ``cv``, which number the rows of a block; None without folds.
 
-    Parameters
-    ----------
-    cv : int, KFold, StratifiedKFold or None
-        As an estimator has it.
-    labels : Labels or None
-        Labels of a classifier.
-    sizes : ndarray of int
-        Rows of every block.
-
-    Returns
-    -------
-    Consecutive, DrawnByBlock or None
-
-    Raises
-    ------
-    ValueError
-        If they cannot be numbered block by block.
+    ``labels`` are those of a classifier, else None. Shapes: sizes (n_blocks,).
     """
     if cv is None:
         return None
-    splitter = _splitter(cv, labels is not None)
+    # A number of folds stratifies for a classifier.
+    is_classifier = labels is not None
+    target = [0, 1] if is_classifier else None
+    splitter = check_cv(cv, target, classifier=is_classifier)
     is_drawn = isinstance(splitter, ShuffledFolds)
     # A subclass may split otherwise.
-    is_known = is_drawn or type(splitter) in (KFold, StratifiedKFold)
+    is_supported = is_drawn or type(splitter) in (KFold, StratifiedKFold)
     shuffles = is_drawn or getattr(splitter, "shuffle", False)
     seed = 0 if is_drawn else getattr(splitter, "random_state", None)
-    if not is_known or (shuffles and not isinstance(seed, int | np.integer)):
+    if not is_supported or (shuffles and not isinstance(seed, int | np.integer)):
         raise ValueError(
             f"cv={cv!r} cannot be drawn block by block: for Dask input take a number "
             "of folds, KFold or StratifiedKFold, with an integer random_state if they "
@@ -157,12 +121,8 @@ def folds_of(cv, labels, sizes):
     if n_folds > n_rows:
         raise ValueError(f"There are {n_rows} rows, too few for {n_folds} folds.")
     if labels is None or not stratifies:
-        labels = Labels.alike(sizes)
+        # One label for all rows.
+        labels = LabelCounts(None, np.zeros(1, int), np.asarray(sizes)[:, None], None)
     if shuffles:
         return DrawnByBlock(labels, n_folds, int(seed))
     return Consecutive(labels, n_folds)
-
-
-def _splitter(cv, is_classifier):
-    """As scikit-learn takes it; a number of folds stratifies for a classifier."""
-    return check_cv(cv, [0, 1] if is_classifier else None, classifier=is_classifier)

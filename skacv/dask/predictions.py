@@ -10,18 +10,9 @@ from .rows import delayed_rows
 
 
 def mapped(estimator, method, X):
-    """The result of a method of a fitted estimator, block by block.
+    """A method of a fitted estimator as a Dask array, which has the blocks of X.
 
-    Parameters
-    ----------
-    method : str
-        It takes X alone, and gives an array with a row for each of its rows.
-    X : dask array or dataframe of shape (n_samples, n_features)
-
-    Returns
-    -------
-    dask array of shape (n_samples, ...)
-        In the blocks of X; nothing is computed yet.
+    Shapes: X (n_samples, n_features); returned (n_samples, ...).
     """
     example = getattr(estimator, method)(_example(X))
     light = copy(estimator).drop_record(intervals=False)
@@ -37,7 +28,7 @@ def mapped(estimator, method, X):
 
 
 def _example(X):
-    """One row like those of X, to find the shape and dtype of predictions."""
+    """One row like those of X, for the shape and dtype of predictions."""
     if not hasattr(X, "columns"):
         return np.zeros((1, X.shape[1]), X.dtype)
     # A row of numbers, of the columns that X has.

@@ -20,26 +20,17 @@ from scipy import sparse
 
 from .._estimator.data.checks import has_missing, summed, validated_weights
 
-# So many parts are combined in one task of the tree.
+# Number of parts that one task of the tree combines.
 FAN = 8
-# Arguments of a round with more entries are one task, which every group takes.
-SMALL = 1 << 10
+# Arguments of a round with more entries are a task, which all groups share.
+SMALL_ARGUMENT = 1 << 10
 
 
 class Block(NamedTuple):
-    """Some rows, in memory where they are worked on.
+    """Consecutive rows in memory; ``first`` is the index of their first among all rows.
 
-    Attributes
-    ----------
-    number : int
-        Number of the block.
-    first : int
-        Number of its first row among all rows.
-    X : {ndarray, CSR matrix} of shape (n_rows, n_columns)
-    y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-    weight : ndarray of shape (n_rows,)
-    fold : ndarray of int, shape (n_rows,), or None
-        Fold that holds out every row.
+    Shapes: X (n, n_columns), array or CSR matrix; y (n,) or (n, n_targets); weight, and
+    fold, which holds out every row (n,).
     """
 
     number: int
@@ -49,183 +40,128 @@ class Block(NamedTuple):
     weight: np.ndarray
     fold: np.ndarray | None = None
 
-    def part(self, places):
-        """Some of its rows, without their folds."""
-        parts = (part[places] for part in (self.X, self.y, self.weight))
+    def rows(self, index):
+        """The rows of an index, without their folds."""
+        parts = (part[index] for part in (self.X, self.y, self.weight))
         return Block(self.number, self.first, *parts)
 
 
 class RowGroups:
     """X, y and weights as groups of blocks that are kept where they are computed.
 
-    Parameters
-    ----------
-    X : dask array or dataframe of shape (n_rows, n_columns)
-        Its columns become one chunk. Sizes of blocks may be unknown. Blocks may be CSR
-        matrices.
-    y : dask array, dataframe or series, or ndarray
-        In the same blocks, or brought into those of X.
-    sample_weight : like y, of shape (n_rows,), default=None
+    X is a Dask array, whose blocks may be CSR matrices, or a dataframe; sizes of blocks
+    may be unknown. y and weights have the same blocks, or are split as X is.
 
-    Attributes
-    ----------
-    sizes : ndarray of int
-        Rows of every block.
-    target_shape : tuple of int
-        That of y.
-    dtype : dtype
-        That of X in every block: float32, else float64.
-    feature_names : list of str or None
-    n_rounds : int
-        Reductions so far.
-
-    Raises
-    ------
-    ValueError
-        If blocks do not fit together, or hold what is no finite number, or no row: the
-        message names the block.
+    ``dtype`` of all blocks is float32 or float64; ``n_rounds`` counts the reductions.
     """
 
     def __init__(self, X, y, sample_weight=None):
         columns = getattr(X, "columns", None)
         self.feature_names = None if columns is None else list(columns)
-        self.dtype, self.n_columns = _kind_of(X)
+        self.dtype, self.n_columns = _dtype_and_width(X)
         blocks = aligned(X, y, sample_weight)
         self.n_blocks, self.n_rounds = len(blocks), 0
-        made = (self.n_columns, self.dtype, self.feature_names)
-        self._groups = _persisted(blocks, made)
-        self.sizes = np.array(self.sum(_size, combine=add))
+        expected = self.n_columns, self.dtype, self.feature_names
+        self._groups = _persisted(blocks, expected)
+        self.sizes = np.array(self.sum(lambda block: [len(block.y)], combine=add))
         self.n_rows = int(self.sizes.sum())
         self.target_shape = (self.n_rows, *np.shape(y)[1:])
-        firsts = np.cumsum(self.sizes) - self.sizes
-        self._groups = self.encoded(_placed, firsts)._groups
+        firsts = (np.cumsum(self.sizes) - self.sizes).tolist()
+        with_first = self.map(
+            lambda block, firsts: block._replace(first=firsts[block.number]), firsts
+        )
+        self._groups = with_first._groups
 
     @property
     def n_groups(self):
-        """How many tasks a round has."""
+        """Number of tasks in a round."""
         return len(self._groups)
 
     def sum(self, function, *args, combine):
-        """Work on every block, and combine what comes of it: one round.
+        """Combine ``function(block, *args)`` of all blocks: one round.
 
-        Parameters
-        ----------
-        function : callable
-            ``function(block, *args)`` of one :class:`Block`.
-        *args : object
-            Passed on; a large array goes to every worker once.
-        combine : callable
-            ``combine(a, b)``, associative. Blocks are combined in their order, in the
-            same way in every round, wherever they are.
-
-        Returns
-        -------
-        object
+        The associative ``combine(a, b)`` is applied in the order of the blocks, in the
+        same way in every round.
         """
         self.n_rounds += 1
-        args = [_once(arg) for arg in args]
-        over_group = delayed(_over_group, pure=False)
-        parts = [over_group(function, combine, g, *args) for g in self._groups]
+        args = [_as_task(arg) for arg in args]
+        sum_group = delayed(_sum_group, pure=False)
+        parts = [sum_group(function, combine, group, *args) for group in self._groups]
         tree = delayed(folded, pure=False)
         while len(parts) > 1:
             parts = [
                 tree(combine, parts[k : k + FAN]) for k in range(0, len(parts), FAN)
             ]
         with warnings.catch_warnings():
-            # Coefficients of many columns are a large graph, and nothing else would do:
-            # what a client has scattered is lost with its worker.
+            # Coefficients of many columns make a large graph. Scattered data would be
+            # lost with their worker.
             warnings.filterwarnings("ignore", message="Sending large graph")
-            (found,) = dask.compute(parts[0], optimize_graph=False)
-        return found
+            (total,) = dask.compute(parts[0], optimize_graph=False)
+        return total
 
-    def encoded(self, function, *args):
-        """The same rows with other targets, weights or folds, kept in their place.
-
-        Parameters
-        ----------
-        function : callable
-            ``function(block, *args)`` gives another :class:`Block`, of the same X.
-
-        Returns
-        -------
-        RowGroups
-        """
-        found, args = copy(self), [_once(arg) for arg in args]
-        each = delayed(_each, pure=False)
-        groups = [each(function, group, *args) for group in self._groups]
-        found._groups = dask.persist(*groups, optimize_graph=False)
-        return found
+    def map(self, function, *args):
+        """The same rows as blocks ``function(block, *args)``, on their workers."""
+        mapped, args = copy(self), [_as_task(arg) for arg in args]
+        map_group = delayed(_map_group, pure=False)
+        groups = [map_group(function, group, *args) for group in self._groups]
+        mapped._groups = dask.persist(*groups, optimize_graph=False)
+        return mapped
 
     def take(self, rows):
-        """Some rows, brought together.
-
-        Returns
-        -------
-        Block
-            Number 0, of these rows alone.
-        """
-        parts = self.sum(_taken, np.asarray(rows), combine=add)
+        """The rows of an index as one :class:`Block` in memory."""
+        parts = self.sum(_rows_in, np.asarray(rows), combine=add)
         _, _, X, y, weight, _ = zip(*parts)
         X = sparse.vstack(X, "csr") if sparse.issparse(X[0]) else np.concatenate(X)
         return Block(0, 0, X, np.concatenate(y), np.concatenate(weight))
 
 
-def _size(block):
-    return [len(block.y)]
+def _rows_in(block, rows):
+    index = rows - block.first
+    return [block.rows(index[(index >= 0) & (index < len(block.y))])]
 
 
-def _placed(block, firsts):
-    """A block that knows the number of its first row."""
-    return block._replace(first=int(firsts[block.number]))
-
-
-def _taken(block, rows):
-    places = rows - block.first
-    return [block.part(places[(places >= 0) & (places < len(block.y))])]
-
-
-def _once(arg):
-    """A large array as one task of the graph; all else as it is."""
-    is_large = isinstance(arg, np.ndarray) and arg.size > SMALL
+def _as_task(arg):
+    """A large array as one task of the graph; any other argument unchanged."""
+    is_large = isinstance(arg, np.ndarray) and arg.size > SMALL_ARGUMENT
     return delayed(arg, pure=False) if is_large else arg
 
 
-def _over_group(function, combine, group, *args):
-    """A function of a block, combined over the blocks of a group one by one."""
-    # Iterates that diverge are found by the client.
+def _sum_group(function, combine, group, *args):
+    # The client checks whether iterates diverge.
     with np.errstate(over="ignore", invalid="ignore"):
         return folded(combine, (function(block, *args) for block in group))
 
 
-def _each(function, group, *args):
+def _map_group(function, group, *args):
     return [function(block, *args) for block in group]
 
 
 # ------------------------------------------------------------------- groups
 
 
-def _persisted(blocks, made):
+def _persisted(blocks, expected):
     """As many groups as the workers have threads, in the order of the blocks."""
-    workers, n_groups = _threads_of_workers(), threads()
-    groups, join = [], delayed(_group, pure=False)
-    numbered = list(enumerate(blocks))
+    workers, n_groups = _workers_of_threads(), n_threads()
+    groups, map_group = [], delayed(_map_group, pure=False)
+    numbered = [(number, *parts) for number, parts in enumerate(blocks)]
     shares = np.array_split(np.arange(len(blocks)), min(n_groups, len(blocks)))
     for k, share in enumerate(shares):
-        # Left alone, a scheduler may put all groups on one worker. Sums are the same
-        # wherever a group is, so another worker may take it.
+        # Without a hint a scheduler may put all groups on one worker. Sums do not
+        # depend on the worker, so any other may compute a group.
         hint = {"workers": [workers[k]], "allow_other_workers": True} if workers else {}
         with dask.annotate(**hint):
-            groups.append(join(made, [numbered[i] for i in share]))
+            group = [numbered[i] for i in share]
+            groups.append(map_group(validated_block, group, *expected))
     return dask.persist(*groups, optimize_graph=False)
 
 
-def threads():
-    """How many blocks can be worked on at a time."""
-    n_workers = len(_threads_of_workers())
+def n_threads():
+    """Number of blocks that can be worked on at a time."""
+    n_workers = len(_workers_of_threads())
     return n_workers or dask.config.get("num_workers", None) or CPU_COUNT
 
 
-def _threads_of_workers():
+def _workers_of_threads():
     """The worker of every thread of a distributed cluster; none on other schedulers."""
     client = getattr(get_scheduler(), "__self__", None)
     if not hasattr(client, "scheduler_info"):
@@ -236,12 +172,9 @@ def _threads_of_workers():
     return [w for k in range(most) for w in sorted(workers) if workers[w] > k]
 
 
-def _group(made, numbered):
-    return [_block(number, *parts, *made) for number, parts in numbered]
-
-
-def _block(number, X, y, weight, n_columns, dtype, feature_names):
-    """Validated rows; where they are none, one sentence with the block's number."""
+def validated_block(rows, n_columns, dtype, feature_names):
+    """A :class:`Block` of valid rows, from its number, X, y and weights."""
+    number, X, y, weight = rows
     where = f"block {number} of X"
     names = None if feature_names is None else list(X.columns)
     if names != feature_names:
@@ -249,7 +182,11 @@ def _block(number, X, y, weight, n_columns, dtype, feature_names):
             f"The columns of {where} are {names}, and those of the others are "
             f"{feature_names}."
         )
-    X, y = _rows(X, dtype), np.asarray(y)
+    if sparse.issparse(X):
+        X = summed(X.tocsr().astype(dtype, copy=False))
+    else:
+        X = np.ascontiguousarray(X, dtype)
+    y = np.asarray(y)
     if y.dtype.kind == "O" and has_missing(y):
         raise ValueError(f"Block {number} of y has missing values.")
     if X.ndim != 2 or X.shape[1] != n_columns:
@@ -277,13 +214,6 @@ def _block(number, X, y, weight, n_columns, dtype, feature_names):
         raise ValueError(f"Block {number}: {error}") from error
 
 
-def _rows(X, dtype):
-    """An array or a CSR matrix of one dtype, not copied where it is one."""
-    if sparse.issparse(X):
-        return summed(X.tocsr().astype(dtype, copy=False))
-    return np.ascontiguousarray(X, dtype)
-
-
 def _is_finite(part):
     values = part.data if sparse.issparse(part) else part
     if values.dtype.kind != "f":
@@ -296,17 +226,17 @@ def _is_finite(part):
 # ------------------------------------------------------------------- blocks
 
 
-def _kind_of(X):
-    """The dtype in which rows are kept, and how many columns there are."""
+def _dtype_and_width(X):
+    """The dtype in which rows are kept, and the number of columns."""
     if len(X.shape) != 2 or not isinstance(X.shape[1], int):
         raise ValueError(
             f"X must be a Dask array or dataframe of rows and columns, got {X}."
         )
-    kinds = X.dtypes if hasattr(X, "columns") else [X.dtype]
-    # Nullable numbers of pandas say which dtype of NumPy they are; strings say none.
-    kinds = [getattr(kind, "numpy_dtype", kind) for kind in kinds]
-    is_known = all(isinstance(kind, np.dtype) for kind in kinds)
-    dtype = np.result_type(*kinds) if is_known else np.dtype(object)
+    dtypes = X.dtypes if hasattr(X, "columns") else [X.dtype]
+    # Nullable numbers of pandas have a dtype of NumPy; strings have none.
+    dtypes = [getattr(dtype, "numpy_dtype", dtype) for dtype in dtypes]
+    are_numpy = all(isinstance(dtype, np.dtype) for dtype in dtypes)
+    dtype = np.result_type(*dtypes) if are_numpy else np.dtype(object)
     if dtype.kind not in "fiub":
         raise ValueError(
             f"X must be numbers, got columns of {dtype}: encode them first."
@@ -330,35 +260,35 @@ def aligned(X, y, sample_weight):
 
 
 def _blocks_as(X, rows, part, name):
-    """The blocks of y or of weights that belong to those of X."""
+    """Blocks of y or of weights, for the same rows as the blocks of X."""
     if not dask.is_dask_collection(part):
         if np.ndim(part) == 0:  # a weight for all rows
             return [part] * len(rows)
         part, sizes = np.asarray(part), sizes_of(X, rows)
         if len(part) != sum(sizes):
-            raise _other_length(sum(sizes), len(part), name)
+            raise _length_mismatch(sum(sizes), len(part), name)
         return [delayed(p) for p in np.split(part, np.cumsum(sizes)[:-1])]
     if hasattr(part, "chunks"):
         if hasattr(X, "chunks") and not np.isnan([*X.chunks[0], *part.chunks[0]]).any():
             if len(part) != len(X):
-                raise _other_length(len(X), len(part), name)
+                raise _length_mismatch(len(X), len(part), name)
             part = part.rechunk({0: X.chunks[0]})
     return delayed_rows(part)
 
 
 def delayed_rows(collection):
-    """Blocks of rows of a collection, delayed, each of all columns."""
+    """Delayed blocks of rows of a collection, with all columns."""
     if hasattr(collection, "chunks") and collection.ndim > 1:
         collection = collection.rechunk({1: -1})
     return list(np.ravel(collection.to_delayed()))
 
 
 def sizes_of(X, rows):
-    """Rows of every block, computed where they are not known."""
+    """Number of rows of every block, computed if the collection does not have it."""
     if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
         return list(X.chunks[0])
     return list(dask.compute(*(part.shape[0] for part in rows)))
 
 
-def _other_length(n_rows, n_other, name):
-    return ValueError(f"X has {n_rows} rows and {name} has {n_other}.")
+def _length_mismatch(n_rows, length, name):
+    return ValueError(f"X has {n_rows} rows and {name} has {length}.")

@@ -7,21 +7,21 @@ import numpy as np
 from dask import delayed
 
 from .._estimator.data.row_summary import RowSummary, with_block
-from .rows import FAN, aligned, sizes_of, threads
+from .rows import FAN, aligned, n_threads, sizes_of
 
 
 def summarised(X, y, sample_weight, n_folds, n_sampled):
-    """The summary of rows on workers, or wherever their blocks come from.
+    """The summary of the rows of collections.
 
-    Every thread of the workers summarises its share of the blocks, one after the other;
-    the summaries are merged in a tree. Unknown sizes of blocks are computed first.
+    Every thread of the workers adds its share of the blocks, one after the other, to a
+    summary; these are merged in a tree. Unknown sizes of blocks take one more pass.
     """
     blocks = aligned(X, y, sample_weight)
     sizes = sizes_of(X, [rows for rows, _, _ in blocks])
     firsts = np.cumsum(sizes) - sizes
     empty = RowSummary(n_folds=n_folds, n_sampled=n_sampled)
-    take, merge = delayed(_with_block, pure=False), delayed(merged_summary, pure=False)
-    parts, n_parts = [], min(threads(), len(blocks))
+    take, merge = delayed(_with_block, pure=False), delayed(merge_summaries, pure=False)
+    parts, n_parts = [], min(n_threads(), len(blocks))
     for share in np.array_split(np.arange(len(blocks)), n_parts):
         part = empty
         for number in share:
@@ -34,13 +34,13 @@ def summarised(X, y, sample_weight, n_folds, n_sampled):
 
 
 def _with_block(summary, number, first, X, y, weight):
-    """A copy of a summary with one more block, so that a task can be retried."""
+    # A retry needs the summary before as it was.
     return with_block(deepcopy(summary), number, X, y, weight, first_row=first)
 
 
-def merged_summary(*parts):
-    """The summary of all parts, which do not change, so that a task can be retried."""
-    total = deepcopy(parts[0])
+def merge_summaries(*parts):
+    """The summary of all parts, which a retry needs unchanged."""
+    summary = deepcopy(parts[0])
     for part in parts[1:]:
-        total.merge(part)
-    return total
+        summary.merge(part)
+    return summary

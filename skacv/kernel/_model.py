@@ -38,7 +38,7 @@ from ..risk.left_out.methods import Spectral, method_for
 from ..risk.left_out.workload import Workload
 from ._predictions import RecordedKernelModel
 from ._stopping import StoppingModel
-from .data import kernel_data, rows_of
+from .data import kernel_data, kernel_rows
 from .eigenpro import KernelSolver, run_attributes
 from .kernels import (
     KERNELS,
@@ -53,9 +53,8 @@ from .kernels import (
 )
 from .scales import MOST_ROWS, chosen_scale, gammas_of
 
-MEGABYTE = 1 << 20
-# Seconds that an entry of the kernel matrix takes, before the run and in a pass; and
-# what scale and preconditioner take of however few rows.
+# Seconds for an entry of the kernel matrix, before the run and in a pass; and for scale
+# and preconditioner on any number of rows.
 SECONDS_TO_START, SECONDS_OF_PASS, SECONDS_AT_LEAST = 2e-8, 1e-9, 0.5
 
 
@@ -88,7 +87,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         "store_every": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [Interval(Real, 0, None, closed="neither")],
     }
-    # While fits to the same rows share them.
+    # Squared distances that fits to the same rows share.
     _distances = None
 
     def __init__(
@@ -123,66 +122,64 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     @property
     def _follows_X(self):
-        """Named kernels are computed where X is; others are of NumPy."""
+        """Named kernels are computed where X is, any other kernel in NumPy."""
         return isinstance(self.kernel, str) and not self._is_precomputed()
 
     @property
     def _keeps_rows(self):
-        """Whether predictions, or another fit, need the rows: a copy of them."""
+        """Whether predictions, or a further fit, need a copy of the rows."""
         return self.warm_start or not self._is_precomputed()
 
     # ---------------------------------------------------------------- the problem
 
     def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem that samples make, on their kernel, and the folds of its rows."""
-        basis, kernel, rows = self._kernel_on(samples, folds, run.seed)
-        encoded = replace(encoded, names={**encoded.names, **basis})
+        attributes, kernel, rows = self._kernel_on(samples, folds, run.seed)
+        encoded = replace(encoded, names={**encoded.names, **attributes})
         data = kernel_data(self, samples, encoded, kernel, rows, run.seed)
-        # Its rows are in an order of their own.
-        order = data.rows_of_samples(samples.rows)
-        return data, [(order[fitted], order[held_out]) for fitted, held_out in folds]
+        # The problem has the rows in another order.
+        index = data.rows_of_samples(samples.rows)
+        return data, [(index[train], index[held_out]) for train, held_out in folds]
 
     def _kernel_on(self, samples, folds, seed):
-        """Attributes that predictions need; the kernel; the rows that it takes."""
-        numbers = samples.rows[:, None]
+        """Attributes that predictions need; the kernel; the rows to apply it to."""
+        indices = samples.rows[:, None]
         if self._is_precomputed():
             check_precomputed(samples.passed)
             if self.standardize:
                 raise ValueError(
                     'standardize=True needs columns, and kernel="precomputed" has none.'
                 )
-            basis = {"X_fit_": None, "_kernel": None, "_columns": AS_PASSED}
-            return basis, Precomputed(samples.passed), numbers
-        samples = self._on_columns(samples)
-        basis, kernel = self._kernel_of(samples, folds, seed)
-        basis |= {"X_fit_": samples.passed, "_kernel": kernel}
-        basis["_columns"] = samples.columns
+            attributes = {"X_fit_": None, "_kernel": None, "_columns": AS_PASSED}
+            return attributes, Precomputed(samples.passed), indices
+        samples = self._standardized(samples)
+        attributes = {"X_fit_": samples.passed, "_columns": samples.columns}
+        if callable(self.kernel):
+            kernel = FromCallable(self.kernel)
+        else:
+            check_squares(kernel_rows(samples.X))
+            gamma = self.gamma
+            if gamma == "scale":
+                gamma = scale_gamma(self.kernel, samples.X)
+            elif gamma == "auto":
+                gamma, scores = chosen_scale(self, samples, folds, seed)
+                attributes |= scores
+            attributes["gamma_"] = gamma = float(gamma)
+            kernel = KERNELS[self.kernel](gamma, self.degree, self.coef0)
+        attributes["_kernel"] = kernel
         if self._distances is not None:
-            return basis, OfDistances(self._distances, kernel), numbers
-        return basis, kernel, rows_of(samples.X)
+            return attributes, OfDistances(self._distances, kernel), indices
+        return attributes, kernel, kernel_rows(samples.X)
 
-    def _on_columns(self, samples):
-        """Samples as the kernel takes them."""
+    def _standardized(self, samples):
+        """Samples with columns as the kernel needs them."""
         if not self.standardize:
             return samples
         return samples.standardized(samples.weights, has_intercept=True)
 
-    def _kernel_of(self, samples, folds, seed):
-        """The kernel, and its fitted attributes."""
-        if callable(self.kernel):
-            return {}, FromCallable(self.kernel)
-        check_squares(rows_of(samples.X))
-        gamma, found = self.gamma, {}
-        if gamma == "scale":
-            gamma = scale_gamma(self.kernel, samples.X)
-        elif gamma == "auto":
-            gamma, found = chosen_scale(self, samples, folds, seed)
-        kernel = KERNELS[self.kernel](float(gamma), self.degree, self.coef0)
-        return {"gamma_": float(gamma), **found}, kernel
-
     def _budget(self):
-        """Bytes that the kernel matrix may take."""
-        return self.memory_budget * MEGABYTE
+        """Bytes that the kernel matrix may take; ``memory_budget`` is in megabytes."""
+        return self.memory_budget * 2**20
 
     def _spec(self):
         strengths = Strengths(self.alpha, is_sum=True, n_path=N_SMOOTH_STRENGTHS)
@@ -194,7 +191,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             KernelSolver(None, self.solver, *sizes, self._budget()),
             is_quadratic=getattr(self, "loss", "squared_error") == "squared_error",
             is_dual=True,
-            # No run ends because it moves little: ``tol`` is that of patience.
+            # A run does not end after small steps: ``tol`` is for patience.
             tol=0.0,
         )
 
@@ -213,9 +210,9 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         # The best iterate predicts if the run has been evaluated as it went.
         is_last = self.patience is None or run.best is None
         t = trajectory.n_updates if is_last else run.best
-        place = np.searchsorted(stored, t)
+        n_paths = np.searchsorted(stored, t) + 1
         return {
-            **in_use(run.spec, path[: place + 1], intercept_path[: t + 1]),
+            **in_use(run.spec, path[:n_paths], intercept_path[: t + 1]),
             "iteration_": t,
             "dual_coef_path_": path,
             "stored_iterations_": stored,
@@ -226,14 +223,14 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         }
 
     def _degrees_of_freedom(self, run):
-        """Trace of the map from targets to predictions, where a basis is at hand."""
+        """Trace of the map from targets to predictions, if leave-one-out is exact."""
         problem, trajectory = run.data.problem, run.trajectory
-        kind = Workload.recorded(problem, trajectory)
-        is_off = to_python_scalar(self.loo) is False or method_for(kind) is not Spectral
-        if is_off or kind.has_ridge_under_P():
+        workload = Workload.recorded(problem, trajectory)
+        is_exact = method_for(workload) is Spectral and not workload.has_ridge_under_P()
+        if to_python_scalar(self.loo) is False or not is_exact:
             return {}
-        values, _ = problem.row_basis(trajectory.preconditioner())
-        shares = Shares(values)
+        eigenvalues, _ = problem.row_basis(trajectory.preconditioner())
+        shares = Shares(eigenvalues)
         traces = [0.0]
         for _ in iterate(trajectory.updates(), shares):
             traces.append(float(shares.current.sum()))
@@ -243,11 +240,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         }
 
     def _warn_of(self, run):
-        """Warn where errors have risen by more than they were at the start.
-
-        Where a kernel is positive definite, those of whole gradients only fall, and
-        those of batches rise by less.
-        """
+        """Warn if the objective has risen by more than its first value."""
+        # With a positive definite kernel it only falls or, in batches, rises by less.
         objective, dtype = run.objective_path, run.data.problem.design.dtype
         first = len(objective) - run.trajectory.phases[-1].n_updates
         least = first + int(objective[first:].argmin())
@@ -261,62 +255,63 @@ class KernelModel(RecordedKernelModel, StoppingModel):
                 ConvergenceWarning,
             )
 
-    # -------------------------------------------------- what others ask for
+    # ------------------------------------------------------ hooks of a comparison
 
     def _left_to_compare(self, X, y, sample_weight=None):
-        """The values of gamma to compare, for ``gamma="auto"`` and few rows.
-
-        Choosing gamma on the rows that evaluate the run would make the estimate
-        optimistic, the more so the fewer rows there are.
-        """
-        is_left_to_us = isinstance(self.gamma, str) and self.gamma == "auto"
+        """The values of gamma to compare, for ``gamma="auto"`` and few rows."""
+        # Choosing gamma on the rows that evaluate the run would make the estimate
+        # optimistic, most of all with few rows.
+        is_auto = isinstance(self.gamma, str) and self.gamma == "auto"
         # Kernels that follow X are those with a scale.
-        if not (is_left_to_us and self._follows_X) or is_collection(X):
+        if not (is_auto and self._follows_X) or is_collection(X):
             return [{}]
         samples, _ = self._encoded_samples(X, y, sample_weight)
         if len(samples.y) > MOST_ROWS:
             return [{}]
-        X = self._on_columns(samples).X
+        X = self._standardized(samples).X
         return [{"gamma": float(gamma)} for gamma in gammas_of(self.kernel, X)]
 
     @staticmethod
     def _share_work(candidates, X, y, sample_weight=None):
-        """Share distances between fits to the same rows, if these fit in memory.
-
-        Not on a device, where they take little.
-        """
-        candidates = [c for c in candidates if c._is_radial()]
+        """Share distances between fits to the same rows, if they fit in memory."""
+        # On a device distances take little time.
+        candidates = [
+            candidate
+            for candidate in candidates
+            if isinstance(candidate.kernel, str) and candidate.kernel in RADIAL_KERNELS
+        ]
         if len(candidates) < 2 or is_foreign(X):
             return
         if len({c.standardize for c in candidates}) > 1:
             return
         samples, _ = candidates[0]._encoded_samples(X, y, sample_weight)
-        samples = candidates[0]._on_columns(samples)
-        rows = rows_of(samples.columns.applied(samples.passed))
+        samples = candidates[0]._standardized(samples)
+        rows = kernel_rows(samples.columns.applied(samples.passed))
         budget = min(candidate._budget() for candidate in candidates)
-        # The kernel matrix of one of them is kept beside the distances.
+        # The distances and the kernel matrix of one candidate are kept at a time.
         distances = KernelMatrix(
             SquaredDistance(), rows, rows.dtype, budget / 2, candidates[0]._map
         )
         for candidate in candidates:
-            candidate._distances = distances.values
+            candidate._use_distances(distances.values)
+
+    def _use_distances(self, distances):
+        """Compute the kernel of the next fit from squared distances of its rows."""
+        self._distances = distances
 
     def _release(self):
-        """Free memory that other fits share, or that only further epochs need."""
+        """Free the shared distances, and memory that only further epochs need."""
         self._live = self._distances = None
 
     def _is_precomputed(self):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _is_radial(self):
-        return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
 
     def _default_patience(self):
         """None: a kernel machine stops its run by its own ``patience``."""
         return None
 
     def _price(self, n_rows, n_columns, n_outputs):
-        """What a run to data of a shape is expected to take, as a Price."""
+        """The expected seconds of a run, as a Price."""
         n_entries = n_rows**2
         start = SECONDS_AT_LEAST + SECONDS_TO_START * n_entries
         return Price(start, SECONDS_OF_PASS * n_outputs * n_entries, self.max_iter)

@@ -13,7 +13,7 @@ from ..optim.kernel_matrix import KernelMatrix, kernel_product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..optim.trajectory import Trajectory, first_updates
 from ..risk.left_out.methods import LeaveOneOutTask, Replicated, Spectral, method_for
-from .data import rows_of, working_dtype
+from .data import kernel_rows, working_dtype
 
 
 class RecordedKernelModel(RecordedModel):
@@ -33,18 +33,18 @@ class RecordedKernelModel(RecordedModel):
             return np.array([self.iteration_])
         return in_numpy(self).stored_iterations_
 
-    def _take_coefficients(self, place):
+    def _take_coefficients(self, index):
         """Use one row of the coefficients that are kept."""
-        self.dual_coef_ = self.dual_coef_path_[place].copy()
-        self.intercept_ = self.intercept_path_[self.stored_iterations_[place]]
+        self.dual_coef_ = self.dual_coef_path_[index].copy()
+        self.intercept_ = self.intercept_path_[self.stored_iterations_[index]]
 
     def _take_from_record(self):
-        """Keep the rows that predictions are made of, which have coefficients."""
+        """Keep the rows whose dual coefficients are not zero."""
         dual_coef = to_numpy(self.dual_coef_)
-        used = np.flatnonzero(dual_coef.reshape(len(dual_coef), -1).any(axis=1))
-        if self._kernel is not None and len(used) < len(dual_coef):
-            self.X_fit_ = rows_in(self.X_fit_, used)
-            self.dual_coef_ = rows_in(self.dual_coef_, used)
+        support = np.flatnonzero(dual_coef.reshape(len(dual_coef), -1).any(axis=1))
+        if self._kernel is not None and len(support) < len(dual_coef):
+            self.X_fit_ = rows_in(self.X_fit_, support)
+            self.dual_coef_ = rows_in(self.dual_coef_, support)
 
     def _linear_predictor(self, X):
         """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
@@ -58,54 +58,54 @@ class RecordedKernelModel(RecordedModel):
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
         intercepts = self.intercept_path_[self.stored_iterations_]
         products = np.moveaxis(self._product(X, path), -1, 0)
-        for found, intercept in zip(products, intercepts):
-            yield found + intercept
+        for product_t, intercept in zip(products, intercepts):
+            yield product_t + intercept
 
     def _product(self, X, dual_coef):
         """k(X, X_fit_) times coefficients (n_rows, ...)."""
         flat = dual_coef.reshape(len(dual_coef), -1)
         if self._kernel is None:  # X is the kernel between its rows and those
-            found = X @ flat
+            predictions = X @ flat
         else:
             X, Z = (
                 as_dtype(self._columns.applied(rows), flat.dtype)
                 for rows in (X, self.X_fit_)
             )
-            found = kernel_product(self._kernel, X, Z, flat, self._map)
-        return found.reshape(len(found), *dual_coef.shape[1:])
+            predictions = kernel_product(self._kernel, X, Z, flat, self._map)
+        return predictions.reshape(len(predictions), *dual_coef.shape[1:])
 
     def _run_without_rows(self):
         """Dual coefficients and intercepts without each row left out, by output."""
-        away, n_rows = self._data, len(self._data.rows)
-        X = rows_of(self._columns.applied(rows_in(self.X_fit_, away.rows)))
+        rows = self._data.rows
+        X = kernel_rows(self._columns.applied(rows_in(self.X_fit_, rows)))
         matrix = KernelMatrix(
-            self._kernel, X, working_dtype(n_rows), self._budget(), self._map
+            self._kernel, X, working_dtype(len(rows)), self._budget(), self._map
         )
-        data, t = away.on(matrix), self.iteration_
+        data, t = self._data.on(matrix), self.iteration_
         target, rows = data.problem.target, data.rows_of_samples(self.loo_indices_)
         last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
         last = data.iterates(last, self.intercept_path_[[t]])
-        # Only where the run ends matters: iterates before are not laid out.
+        # Only the last iterate matters: those before are zeros without memory.
         coef = np.broadcast_to(last, (t + 1, *last.shape[1:])) * 0
         coef[-1] = last[0]
         predictor = StoredPredictors(np.broadcast_to(0.0, (t + 1, *target.shape)))
         trajectory = Trajectory(coef, predictor, first_updates(self._phases, t))
         held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
         held_out = held_out.reshape(t + 1, len(rows), -1)
-        refit = self._spec().refit(data).of_run(trajectory)
-        request = LeaveOneOutTask(data.problem, trajectory, rows, refit)
-        kind = request.run
-        is_spectral = method_for(kind) is Spectral and not kind.has_ridge_under_P()
-        for k, part in enumerate(request.outputs()):
-            if is_spectral:
-                found = Spectral.coefficients(part, held_out[:, :, k])
+        rule = self._spec().refit(data).of_run(trajectory)
+        task = LeaveOneOutTask(data.problem, trajectory, rows, rule)
+        workload = task.run
+        is_exact = method_for(workload) is Spectral and not workload.has_ridge_under_P()
+        for k, output in enumerate(task.outputs()):
+            if is_exact:
+                coef_and_shift = Spectral.coefficients(output, held_out[:, :, k])
             else:
-                found = Replicated.coefficients(part)
-            yield data.without_rows(*found, k)
+                coef_and_shift = Replicated.coefficients(output)
+            yield data.without_rows(*coef_and_shift, k)
 
     def _map(self, function, blocks):
-        """Blocks of the kernel, as many at a time as there are jobs."""
-        if len(blocks) == 1:  # without the time that it takes to prepare for several
+        """A function of blocks of the kernel, ``n_jobs`` at a time."""
+        if len(blocks) == 1:  # joblib's preparations would take longer
             return [function(blocks[0])]
         return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
             delayed(function)(block) for block in blocks

@@ -12,11 +12,8 @@ from ..optim.trajectory import Trajectory, first_updates, n_planned_updates
 from ..risk.left_out.side_runs import LabelsAndFolds, SideFolds
 from ..risk.random_labels import random_signs
 
-# A run waits for as many more iterates as came before its best: what a step
-# changes gets less along a run.
-PATIENCE_GROWTH = 1.0
-# Updates before a run is first evaluated, as a multiple of its patience, where that
-# takes longer than updates do.
+# Updates before the first evaluation, in multiples of the patience, of a run whose
+# evaluation takes longer than an update.
 FIRST_STAGE = 6
 
 
@@ -28,12 +25,12 @@ class StoppingModel(TrajectoryModel):
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         seen, rng = planned.rows_seen(), np.random.default_rng(run.seed)
         folds = unseen_folds(run.folds, seen)
-        refit = run.spec.refit(run.data).of_run(planned)
+        rule = run.spec.refit(run.data).of_run(planned)
         if not self._takes_labels(run.spec, problem, run.plan):
-            return SideFolds(problem, refit, folds) if folds else None
+            return SideFolds(problem, rule, folds) if folds else None
         labels = random_signs((len(problem.target), self.n_probes), rng)
         rows = np.setdiff1d(np.arange(len(labels)), seen)
-        return LabelsAndFolds(problem, refit, labels, rows, folds)
+        return LabelsAndFolds(problem, rule, labels, rows, folds)
 
     def _takes_labels(self, spec, problem, plan):
         """Whether leave-one-out of all rows is read from random labels."""
@@ -49,7 +46,7 @@ class StoppingModel(TrajectoryModel):
     def _go_on(self, run, planned, progress):
         """Take updates until the estimated risk no longer falls, or the plan ends."""
         live, n_total = run.live, sum(phase.n_updates for phase in planned)
-        # Phases may end before their last update: what counts is the place in the plan.
+        # Phases may end early, so updates are counted by the plan.
         n_updates, end = n_total - n_planned_updates(planned, live.phases), None
         while end is None and not live.is_stopped:
             n_updates, t = n_updates + self._n_more(n_updates, run), live.t
@@ -64,32 +61,31 @@ class StoppingModel(TrajectoryModel):
         return end is not None or planned == run.plan
 
     def _n_more(self, n_updates, run):
-        """Updates until the run is evaluated again.
-
-        What random labels say is at hand after every update. Other estimates are read
-        from the record, all of it: in stages that double, the first so long that most
-        runs end in it.
-        """
+        """Updates until the next evaluation of the run."""
         if self.patience is None:
             return sum(phase.n_updates for phase in run.plan)
         if _random_labels(run) is not None:
             return 1
+        # An estimate reads the whole record, so stages double. Most runs end in the
+        # first.
         return max(n_updates, FIRST_STAGE * self._waiting(run.plan).patience)
 
     def _waiting(self, plan):
         """The patience of a run, which waits for several strengths."""
         if self.patience is None or len(plan) == 1:
-            return Patience(self.patience, self.tol, PATIENCE_GROWTH)
+            # Steps get smaller along a run, so it waits for as many iterates more as
+            # came before the best.
+            return Patience(self.patience, self.tol, growth=1.0)
         n_updates = updates_to_wait(len(plan), self.max_iter)
         return Patience(max(self.patience, n_updates), self.tol)
 
     def _evaluated(self, run):
-        """Where patience ends the run so far, None if it does not; notes the best."""
-        found = self._risk_so_far(run)
-        if found is None:
+        """The iterate at which patience ends the run, or None; sets ``run.best``."""
+        risks = self._risk_so_far(run)
+        if risks is None:
             return None
         patience = self._waiting(run.plan)
-        for t, (value, uncertainty) in enumerate(zip(*found)):
+        for t, (value, uncertainty) in enumerate(zip(*risks)):
             patience.update(value, uncertainty)
             run.best = patience.best
             if patience.has_ended:
@@ -97,7 +93,7 @@ class StoppingModel(TrajectoryModel):
         return None
 
     def _risk_so_far(self, run):
-        """The estimates that stop the run, and their uncertainty; or None."""
+        """Path of the estimate that stops the run, and its uncertainty; or None."""
         labels = _random_labels(run)
         if labels is not None:
             return labels.risks()
@@ -106,13 +102,13 @@ class StoppingModel(TrajectoryModel):
         # With the squared error, rows are left out by one decomposition.
         names = ("loo", "cv") if run.spec.is_quadratic else ("cv", "loo")
         for estimate in map(ESTIMATES.get, names):
-            found = estimate.read(finished) if estimate.is_on(self) else {}
-            if found:
-                run.known = {estimate.name: found}
-                return found[estimate.path], np.zeros(len(run.trajectory.coef))
+            attributes = estimate.read(finished) if estimate.is_on(self) else {}
+            if attributes:
+                run.known = {estimate.name: attributes}
+                return attributes[estimate.path], np.zeros(len(run.trajectory.coef))
         return None
 
 
 def _random_labels(run):
-    """Leave-one-out by the random labels that a run carries, None if it has none."""
+    """Leave-one-out by random labels side by side with a run, or None."""
     return None if run.side_runs is None else run.side_runs.left_out

@@ -147,7 +147,10 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     def _loss_and_target(self, label, n_classes):
         if self.loss == "squared_error":
-            return SquaredError(), codes_of(label, n_classes)
+            # -1 and 1 of two classes in one column, else a column of 0 and 1 per class.
+            if n_classes == 2:
+                return SquaredError(), 2.0 * label[:, None] - 1
+            return SquaredError(), np.eye(n_classes)[label]
         return super()._loss_and_target(label, n_classes)
 
     def _gives_probabilities(self):
@@ -208,21 +211,11 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
 
 def shares(decision):
-    """The mean of the codes, which least squares estimates, as probabilities.
-
-    Estimates may be outside of [0, 1]: they are clipped and normalised.
-    """
+    """Means of the codes, which least squares estimates, clipped to probabilities."""
     if decision.ndim == 1:
         share = np.clip((1 + decision) / 2, 0, 1)
         return np.stack([1 - share, share], axis=1)
     share = np.clip(decision, 0, None)
-    # A row whose decisions are all below zero says nothing.
+    # A row whose decisions are all negative has equal probabilities.
     share[~share.any(axis=1)] = 1
     return share / share.sum(axis=1, keepdims=True)
-
-
-def codes_of(label, n_classes):
-    """-1 and 1 of two classes in one column, else a column of 0 and 1 per class."""
-    if n_classes == 2:
-        return 2.0 * label[:, None] - 1
-    return np.eye(n_classes)[label]

@@ -11,43 +11,41 @@ from ..optim.kernel_matrix import KernelMatrix
 from ..optim.namespaces import as_dtype, is_on_device, is_writeable, rows_in, to_numpy
 from ..optim.problem import Problem
 from .kernels import check_kernel
+from .scales import MOST_ROWS
 
-# Up to so many rows the kernel is kept in double precision.
+# The kernel of more rows is kept in single precision.
 DOUBLE_ROWS = 3000
-# Rows of the kernel matrix that are looked at for negative eigenvalues.
-CHECKED_ROWS = 1000
 
 
 def working_dtype(n_rows):
-    """The dtype of a kernel: single precision where there are many rows."""
+    """The dtype of a kernel: single precision for many rows."""
     return np.float64 if n_rows <= DOUBLE_ROWS else np.float32
 
 
-def rows_of(X):
-    """Training rows as a kernel takes them."""
+def kernel_rows(X):
+    """Training rows in the dtype of their kernel."""
     return as_dtype(X, working_dtype(X.shape[0]))
 
 
 @dataclass(frozen=True)
 class KernelData(TrainingData):
-    """Validated samples as the data of a kernel machine.
+    """Validated samples as the data of a kernel machine, their rows in random order.
 
-    Rows of the problem are in a random order, so that batches are slices of them and
-    every so many rows a random subsample; dual coefficients have the order of the
-    samples that were passed.
+    So batches are slices of rows, and rows at even distances a random subsample. Dual
+    coefficients have the order of the samples that were passed.
     """
 
     @property
     def columns(self):
-        """What has been done to the columns of X, as predictions need it."""
+        """The transformation of the columns of X, for predictions."""
         return self.names["_columns"]
 
     def put_away(self):
-        """The same without its design, which :meth:`on` can make again."""
+        """The data without their design, which :meth:`on` can make again."""
         return replace(self, problem=replace(self.problem, design=None))
 
     def on(self, matrix):
-        """Data without a design, on the kernel matrix of their rows."""
+        """The data with the design of a kernel matrix of their rows."""
         design = KernelDesign(matrix, has_constant=self.has_constant)
         if self.is_centered:
             design = design.centered(self.problem.row_weights)
@@ -67,7 +65,7 @@ class KernelData(TrainingData):
         return (dual[..., 0], intercept[:, 0]) if self.is_1d else (dual, intercept)
 
     def iterates(self, dual_coef_path, intercept_path):
-        """The coefficients of the run, from scikit-learn's shapes."""
+        """Coefficients of the run, from scikit-learn's shapes."""
         n_iterates = len(dual_coef_path)
         coef = dual_coef_path.reshape(n_iterates, self.n_samples, -1)[:, self.rows]
         if not self.has_constant:
@@ -88,34 +86,13 @@ class KernelData(TrainingData):
 
 
 def kernel_data(estimator, samples, encoded, kernel, rows, seed):
-    """The problem of a kernel machine.
-
-    Parameters
-    ----------
-    coded : Coded
-        Targets as the loss takes them.
-    kernel : callable
-        Kernel between rows, as in :mod:`skacv.kernel.kernels`.
-    rows : {ndarray, CSR matrix} of shape (n_rows, n_features)
-        As the kernel takes them.
-    seed : int
-        Draws the order of the rows.
-
-    Returns
-    -------
-    KernelData
-
-    Raises
-    ------
-    ValueError
-        If the kernel is none.
-    """
+    """:class:`KernelData` of rows, for which a kernel is valid, in random order."""
     order = np.random.RandomState(seed).permutation(len(samples.y))
     X, dtype = rows_in(rows, order), working_dtype(len(order))
     if is_on_device(X):
         check_device(X)
     if not kernel.is_positive:
-        checked = rows_in(X, slice(CHECKED_ROWS))
+        checked = rows_in(X, slice(MOST_ROWS))
         check_kernel(to_numpy(kernel(checked, checked)).astype(np.float64, copy=False))
     matrix = KernelMatrix(kernel, X, dtype, estimator._budget(), estimator._map)
     weights = encoded.weights[order]
@@ -140,10 +117,10 @@ def kernel_data(estimator, samples, encoded, kernel, rows, seed):
 
 
 def check_device(X):
-    """Raise where a kernel cannot be computed in the namespace of X, on its device."""
+    """Raise if a kernel cannot be computed in the namespace of X, on its device."""
     if not is_writeable(X):
         raise ValueError(
             "The kernel matrix is written to where X is, which arrays such as those of "
             "JAX do not allow: pass X as an array of NumPy, PyTorch or CuPy."
         )
-    design_of(X)  # which raises where products have fewer digits
+    design_of(X)  # raises if products have fewer digits

@@ -21,36 +21,28 @@ from ..optim.trajectory import smoothness_under
 from ..risk.left_out.workload import is_decomposed
 from .data import DOUBLE_ROWS, working_dtype
 
-# Arrays of the subsample's kernel matrix that its eigendecomposition needs.
-ARRAYS_OF_DECOMPOSITION = 3
-# The automatic subsample is larger from so many rows on.
+# Arrays of the size of a kernel matrix, or of its part, in memory while it is
+# decomposed, or computed.
+N_ARRAYS = 3
+# The largest automatic subsample, and the number of rows from which it applies.
 MANY_ROWS, LARGEST_SUBSAMPLE = 100_000, 12_000
-# The automatic number of directions, as a share of the subsample. All rows at a
-# time they make steps longer and the path coarser, so a few will do; with batches
-# they make batches larger.
+# The automatic number of directions, as a share of the subsample. With full batches
+# they make steps longer and the path coarser, so a few are enough; with batches they
+# make batches larger.
 FULL_BATCH_SHARE, BATCH_SHARE = 1 / 40, 1 / 10
-# Directions are brought down to so many roundings of the largest k(x, x) at most: with
-# the steps that are stable beyond, rounding grows.
-N_ROUNDINGS = 1000
-# Share of the free memory of a device that the part of the kernel of a batch may take:
-# it is there up to three times while it is computed.
-DEVICE_SHARE = 0.25
 
 
 def rows_that_fit(matrix):
-    """Number of rows whose part of a kernel matrix also fits on its device; else all.
-
-    EigenPro 2 takes the least of what a device has room for, what it computes at once
-    and the critical batch size. What is computed at once is split into blocks here.
-    """
+    """Number of rows whose part of a kernel matrix fits on its device."""
     free = free_bytes(matrix.X)
     if free is None or matrix.values is not None:
         return len(matrix)
-    return int(DEVICE_SHARE * free / (len(matrix) * matrix.dtype.itemsize))
+    # One more array of memory stays free.
+    return int(free / ((N_ARRAYS + 1) * len(matrix) * matrix.dtype.itemsize))
 
 
 def batches_of(n_rows, size):
-    """Consecutive rows, as even as they can be, at most ``size`` each; none if one."""
+    """Consecutive rows in even batches of at most ``size``; none if one is enough."""
     n_batches = -(-n_rows // size)
     if n_batches == 1:
         return ()
@@ -60,15 +52,7 @@ def batches_of(n_rows, size):
 
 @dataclass(frozen=True)
 class KernelSolver(Solver):
-    """The solver of a kernel machine; "auto" leaves it, and its sizes, to us.
-
-    Attributes
-    ----------
-    n_components, subsample_size : int or "auto"
-    batch_size : int, "auto" or "full"
-    budget : float
-        Bytes that the kernel matrix may take.
-    """
+    """The solver of a kernel machine and its sizes; ``budget`` is in bytes."""
 
     name: str
     n_components: int | str
@@ -77,57 +61,39 @@ class KernelSolver(Solver):
     budget: float
 
     def name_on(self, n_rows):
-        """The name of the solver; "auto" depends on the number of rows.
-
-        Acceleration takes all rows at a time, and rows are left out of it exactly by a
-        decomposition. Where that is too large, and where sizes of EigenPro are asked
-        for, it is EigenPro.
-        """
+        """The name of the solver; "auto" depends on the number of rows."""
         if self.name != "auto":
             return self.name
-        sizes = {self.n_components, self.subsample_size, self.batch_size}
-        is_plain = sizes == {"auto"} and self.decomposes(n_rows)
-        return "nesterov" if is_plain else "eigenpro"
+        # A decomposition leaves rows out of acceleration exactly. EigenPro is for more
+        # rows, and for those who set its sizes.
+        has_no_sizes = {self.n_components, self.subsample_size, self.batch_size} == {
+            "auto"
+        }
+        is_exact = has_no_sizes and self.decomposes(n_rows)
+        return "nesterov" if is_exact else "eigenpro"
 
     def decomposes(self, n_rows):
         """Whether rows can be left out by a decomposition of the kernel matrix."""
         size = np.dtype(working_dtype(n_rows)).itemsize
-        fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * size <= self.budget
+        fits = N_ARRAYS * n_rows**2 * size <= self.budget
         return fits and is_decomposed((n_rows, n_rows), has_columns=False)
 
     def _subsample(self, n_rows):
-        """Rows of the preconditioner's subsample, and its directions.
-
-        Raises
-        ------
-        ValueError
-            If there are not as many rows, or not more rows than directions.
-        """
+        """Size of the preconditioner's subsample, and its number of directions."""
         size, q = self.subsample_size, self.n_components
-        if size == "auto":
-            size = self._automatic_subsample(n_rows)
+        if size == "auto" and n_rows >= MANY_ROWS:
+            fitting = int(np.sqrt(self.budget / N_ARRAYS / 8))
+            size = min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
+        elif size == "auto":
+            size = automatic_subsample_size(n_rows)
         if q == "auto":
             share = FULL_BATCH_SHARE if n_rows <= DOUBLE_ROWS else BATCH_SHARE
             q = min(int(share * size), MOST_COMPONENTS)
         check_sizes(size, q, n_rows)
         return size, q
 
-    def _automatic_subsample(self, n_rows):
-        if n_rows >= MANY_ROWS:
-            fitting = int(np.sqrt(self.budget / ARRAYS_OF_DECOMPOSITION / 8))
-            return min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
-        return automatic_subsample_size(n_rows)
-
     def batch(self, n_rows, critical, fitting):
-        """Rows of a batch, at most.
-
-        Parameters
-        ----------
-        critical : float
-            Beyond so many, a batch brings no more than one of these.
-        fitting : int
-            So many have room where the kernel is computed.
-        """
+        """Largest number of rows in a batch: the critical size, or what fits."""
         if self.batch_size == "full":
             return n_rows
         if self.batch_size == "auto":
@@ -142,15 +108,16 @@ class KernelSolver(Solver):
             return Solver.named(name).schedule
         return self._eigenpro(problem, np.random.RandomState(seed))
 
-    def _eigenpro(self, problem, rng):
-        """The schedule of EigenPro 2 for rows in a random order, its own step in it."""
+    def _eigenpro(self, problem, rng, n_roundings=1000):
+        """The schedule of EigenPro 2, with its step, for rows in a random order."""
         design, _ = problem.sqrt_weighted()
         n_rows = design.shape[0]
         bound = problem.loss.curvature_bound(problem.target)
         size, n_components = self._subsample(n_rows)
         rows = np.arange(size) * n_rows // size
         eps, largest = np.finfo(design.dtype).eps, design.matrix.diagonal.max()
-        rounding = N_ROUNDINGS * eps * largest
+        # Longer steps, for directions of less than many roundings, would amplify these.
+        rounding = n_roundings * eps * largest
         preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
         beta = float(preconditioner.squared_row_norms(design).max())
         critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
@@ -176,7 +143,7 @@ class KernelSolver(Solver):
 
 
 def run_attributes(schedule, data):
-    """Fitted attributes that say how a run went through its rows."""
+    """Fitted attributes about the preconditioner and the batches of a run."""
     problem, n_rows = data.problem, len(data.rows)
     first = next(iter(schedule.updates()))
     preconditioner = first.preconditioner

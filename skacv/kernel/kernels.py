@@ -1,9 +1,9 @@
-"""Kernel functions of two sets of rows, and checks of those of users.
+"""Kernel functions of two sets of rows, and checks of those that users write.
 
-Add a kernel here: a frozen dataclass that is called with rows (n, d) and (m, d)
-and returns (n, m) in their dtype, and that knows its diagonal and whether it is
-positive semi-definite for sure. List it in ``KERNELS`` if it has a name. Named kernels
-are computed where the rows are, in place: the rows may be on a device.
+Add a kernel here: a frozen dataclass that is called with rows (n, d) and (m, d) and
+returns (n, m) in their dtype, with ``diagonal(X)``, the k(x, x) of every row, and
+``is_positive`` if it is always positive semi-definite. List it in ``KERNELS`` if it has
+a name. Named kernels are computed in place, on the device of the rows.
 """
 
 from collections.abc import Callable
@@ -13,51 +13,45 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from ..optim.blocks import slices
+from ..optim.costs import CALL, DERIVATIVE
 from ..optim.kernel_matrix import row_blocks
 from ..optim.namespaces import as_dtype, dtype_of, is_on_device, namespace_of, to_numpy
 
-# Rows at a time where a diagonal has to be read off square blocks.
-DIAGONAL_ROWS = 64
-# Roundings that a squared distance may be off by.
-N_ROUNDINGS = 8
-# A kernel matrix is taken to be one up to this share of its largest entry.
-ASYMMETRY = 1e-5
-# Eigenvalues may be negative by this share of the largest: rounding.
-NEGATIVE = 1e-5
+# Entries of a kernel matrix may be asymmetric by this share of the largest, and
+# eigenvalues negative.
+TOLERANCE = 1e-5
 
 
-def squared_distances(X, Z):
-    """Squared Euclidean distances between rows, (n, m), never negative.
-
-    In single precision they would drown in rounding where rows are far from the
-    origin, so dense rows are centred first: distances do not change. What may be
-    rounding is zero, since the root of it would not be small.
-    """
+def squared_distances(X, Z, n_roundings=8):
+    """Squared Euclidean distances between rows, (n, m), zero up to ``n_roundings``."""
+    # Far from the origin, distances in single precision would be lost to rounding.
     if not sparse.issparse(X):
         center = namespace_of(Z).mean(Z, axis=0)
         X, Z = X - center, Z - center
     squared, norms = inner_products(-2 * X, Z), squared_norms(X)[:, None]
     squared += norms
     squared += squared_norms(Z)
-    share = N_ROUNDINGS * float(np.finfo(dtype_of(squared)).eps)
+    # The root of an error would not be small.
+    share = n_roundings * float(np.finfo(dtype_of(squared)).eps)
     squared[squared < share * norms] = 0
     return squared
 
 
 def inner_products(X, Z):
-    """Those of two sets of rows, (n, m), dense."""
+    """Inner products of two sets of rows, (n, m), dense."""
     return X @ Z.T if is_on_device(X) else safe_sparse_dot(X, Z.T, dense_output=True)
 
 
 def squared_norms(X):
-    """Those of rows, (n,)."""
+    """Squared norms of rows, (n,)."""
     if is_on_device(X):
         return namespace_of(X).sum(X**2, axis=1)
     return row_norms(X, squared=True)
 
 
 def exponential(array):
-    """In place of the array, where its namespace can."""
+    """exp of the entries, in place if the namespace has that."""
     if is_on_device(array):
         return namespace_of(array).exp(array)
     return np.exp(array, out=array)
@@ -148,9 +142,10 @@ class FromCallable:
 
     def diagonal(self, X):
         """k(x, x) of every row, (n,)."""
-        starts = range(0, X.shape[0], DIAGONAL_ROWS)
-        blocks = (X[start : start + DIAGONAL_ROWS] for start in starts)
-        return np.concatenate([np.diagonal(self(X, X)) for X in blocks])
+        # Entries of a square block cost about as much as its call.
+        n_rows = int(np.sqrt(CALL / DERIVATIVE))
+        parts = [X[rows] for rows in slices(X.shape[0], n_rows)]
+        return np.concatenate([np.diagonal(self(part, part)) for part in parts])
 
 
 @dataclass(frozen=True)
@@ -215,7 +210,7 @@ def check_precomputed(matrix):
     parts = row_blocks(matrix, n_columns, matrix.dtype)
     largest = max(np.abs(matrix[rows]).max() for rows in parts)
     for rows in parts:
-        if np.abs(matrix[rows] - matrix[:, rows].T).max() > ASYMMETRY * largest:
+        if np.abs(matrix[rows] - matrix[:, rows].T).max() > TOLERANCE * largest:
             raise ValueError(
                 'kernel="precomputed" needs a symmetric kernel matrix, but entries '
                 "(i, j) and (j, i) differ."
@@ -223,25 +218,15 @@ def check_precomputed(matrix):
 
 
 def check_kernel(values):
-    """Raise unless a square part of a kernel matrix is valid.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n), float64
-
-    Raises
-    ------
-    ValueError
-        If it is not finite, not symmetric, or has negative eigenvalues.
-    """
+    """Raise unless a square part of a kernel matrix, in double precision, is valid."""
     if not np.isfinite(values).all():
         raise ValueError("kernel must give finite numbers.")
     largest = np.abs(values).max()
-    if np.abs(values - values.T).max() > ASYMMETRY * largest:
+    if np.abs(values - values.T).max() > TOLERANCE * largest:
         raise ValueError("kernel must be symmetric: k(x, z) = k(z, x).")
     shifted = values.copy()
     # The trace bounds the largest eigenvalue, the largest row sum does better.
-    shift = NEGATIVE * np.abs(values).sum(axis=1).max()
+    shift = TOLERANCE * np.abs(values).sum(axis=1).max()
     shifted[np.diag_indices_from(shifted)] += shift if shift > 0 else 1.0
     try:
         np.linalg.cholesky(shifted)
@@ -253,7 +238,7 @@ def check_kernel(values):
 
 
 def check_squares(X):
-    """Raise where products of rows, of which named kernels are made, overflow."""
+    """Raise if squares of rows, which named kernels need, overflow."""
     with np.errstate(over="ignore"):
         norms = to_numpy(squared_norms(X))
     if not np.isfinite(norms).all():
@@ -261,15 +246,12 @@ def check_squares(X):
 
 
 def scale_gamma(name, X, factor=1.0):
-    """The value of gamma="scale": 1 / (n_features Var(X)), as in SVC.
-
-    Or a multiple of that. The root of it for the Laplacian kernel, whose gamma
-    multiplies a distance and not its square.
-    """
+    """A multiple of gamma="scale", which is 1 / (n_features Var(X)), as in SVC."""
     if sparse.issparse(X):
         variance = X.multiply(X).mean() - X.mean() ** 2
     else:
         variance = float(namespace_of(X).var(as_dtype(X, np.float64)))
     spread = X.shape[1] * variance
     gamma = factor / spread if spread > np.finfo(np.float64).tiny else factor
+    # The Laplacian kernel multiplies a distance, not its square.
     return float(np.sqrt(gamma) if name == "laplacian" else gamma)

@@ -1,8 +1,8 @@
 """The choice of gamma for ``gamma="auto"``: the best of a few scales.
 
-The estimator is run with each of them, with shared squared distances, and folds
-estimate the loss of its best iterate. The better half of the scales continues until one
-is left. How far the estimator's own run goes has no part in that: a run that is
+The estimator runs with every scale, with shared squared distances, and folds estimate
+the loss of its best iterate. The better half of the scales continues until one is left.
+The choice does not depend on the length of the estimator's run, so a run that is
 continued keeps its gamma.
 """
 
@@ -14,16 +14,14 @@ from .._estimator.run.stopping import halved
 from ..optim.namespaces import rows_in, to_numpy
 from .kernels import scale_gamma
 
-# Multiples of gamma="scale".
-FACTORS = 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0
-# Scales are tried on at most so many rows, and no more than a kernel matrix and its
-# distances have room for, if these are not fewer than the least.
+# Multiples of gamma="scale": 1/64 to 16.
+FACTORS = 4.0 ** np.arange(-3, 3)
+# Most rows to try scales on. A kernel matrix and its distances must fit in memory, but
+# at least this many rows are taken.
 MOST_ROWS, LEAST_ROWS = 1000, 100
-# By so many folds of them, unless the estimator has folds of its own.
-N_FOLDS = 5
-# Parameters that determine the fitted functions and their evaluation. How a run goes
-# through the rows is the automatic way for a scale that is tried.
-SHARED = (
+# Parameters that determine the fitted functions and their evaluation. The other
+# parameters of the candidates are automatic.
+SHARED_PARAMETERS = (
     "kernel",
     "degree",
     "coef0",
@@ -37,33 +35,29 @@ SHARED = (
 
 
 def chosen_scale(estimator, samples, folds, seed):
-    """Run an estimator with each of the scales, and compare their errors on folds.
+    """The gamma of least loss on folds, and fitted attributes: values and losses.
 
-    Parameters
-    ----------
-    folds : list of (ndarray of int, ndarray of int)
-        Folds of the estimator, if any, as rows of ``samples``.
-    seed : int
-        Draws rows and folds.
-
-    Returns
-    -------
-    gamma : float
-        The chosen value.
-    found : dict
-        Fitted attributes: all values tried, and the loss on folds of the best iterate
-        of each, as far as it was run.
+    ``folds`` are those of the estimator, if any, as rows of ``samples``; ``seed`` draws
+    rows and folds.
     """
     rng = np.random.RandomState(seed)
-    rows = _drawn(samples.y, _most_rows(estimator), is_classifier(estimator), rng)
+    # Two arrays of this many rows squared fit in the budget.
+    fitting = int(np.sqrt(estimator._budget() / (2 * np.dtype(np.float64).itemsize)))
+    n_rows = max(LEAST_ROWS, min(fitting, MOST_ROWS))
+    rows = _drawn_rows(samples.y, n_rows, is_classifier(estimator), rng)
     data = to_numpy(rows_in(samples.X, rows)), samples.y[rows], samples.weights[rows]
     gammas = gammas_of(estimator.kernel, samples.X)
-    settings = estimator.get_params(deep=False)
-    settings = {name: settings[name] for name in SHARED if name in settings}
-    splits = _folds_of(rows, folds, len(samples.y), rng)
-    settings |= {"loo": False, "cv": splits, "random_state": seed}
-    candidates = [type(estimator)(gamma=gamma, **settings) for gamma in gammas]
-    _share_distances(candidates, estimator, *data[:2], samples.rows[rows])
+    params = estimator.get_params(deep=False)
+    params = {name: params[name] for name in SHARED_PARAMETERS if name in params}
+    splits = _scale_folds(rows, folds, len(samples.y), rng)
+    params |= {"loo": False, "cv": splits, "random_state": seed}
+    candidates = [type(estimator)(gamma=gamma, **params) for gamma in gammas]
+    if estimator._distances is None:
+        estimator._share_work(candidates, *data[:2])
+    else:
+        distances = estimator._distances[np.ix_(samples.rows[rows], samples.rows[rows])]
+        for candidate in candidates:
+            candidate._use_distances(distances)
 
     def go_on(number, n_updates):
         is_over = candidates[number].fit_up_to(n_updates, *data)
@@ -75,42 +69,26 @@ def chosen_scale(estimator, samples, folds, seed):
 
 
 def gammas_of(kernel, X):
-    """Values of gamma that are tried, (n_scales,)."""
+    """The values of gamma to compare, (n_scales,)."""
     return np.array([scale_gamma(kernel, X, factor) for factor in FACTORS])
 
 
-def _most_rows(estimator):
-    """Rows that scales are tried on at most."""
-    fitting = int(np.sqrt(estimator._budget() / (2 * np.dtype(np.float64).itemsize)))
-    return max(LEAST_ROWS, min(fitting, MOST_ROWS))
-
-
-def _drawn(y, n_most, has_classes, rng):
-    """Rows that scales are tried on, in order: all, or some with one of each class."""
-    if len(y) <= n_most:
+def _drawn_rows(y, n_rows, has_classes, rng):
+    """Sorted rows: all, or random ones and the first row of each class."""
+    if len(y) <= n_rows:
         return np.arange(len(y))
-    rows = rng.permutation(len(y))[:n_most]
+    rows = rng.permutation(len(y))[:n_rows]
     if has_classes:
         rows = np.concatenate([rows, np.unique(y, return_index=True)[1]])
     return np.unique(rows)
 
 
-def _folds_of(rows, folds, n_rows, rng):
-    """The folds that evaluate the scales: parts of the estimator's folds, or others."""
+def _scale_folds(rows, folds, n_rows, rng):
+    """Folds of the drawn rows: those of the estimator, or five random ones."""
     if not folds:
-        n_folds = min(N_FOLDS, len(rows))
+        n_folds = min(KFold().n_splits, len(rows))
         return list(KFold(n_folds, shuffle=True, random_state=rng).split(rows))
-    place = np.full(n_rows, -1)
-    place[rows] = np.arange(len(rows))
-    parts = [[place[part][place[part] >= 0] for part in fold] for fold in folds]
+    index = np.full(n_rows, -1)
+    index[rows] = np.arange(len(rows))
+    parts = [[index[part][index[part] >= 0] for part in fold] for fold in folds]
     return [fold for fold in parts if all(map(len, fold))]
-
-
-def _share_distances(candidates, estimator, X, y, samples):
-    """Squared distances once for all: those of the estimator, if it has any."""
-    if estimator._distances is None:
-        candidates[0]._share_work(candidates, X, y)
-        return
-    distances = estimator._distances[np.ix_(samples, samples)]
-    for candidate in candidates:
-        candidate._distances = distances

@@ -13,7 +13,7 @@ import dask.dataframe as dd
 from dask.sizeof import sizeof
 
 from skacv import RowSummary
-from skacv.dask.rows import RowGroups, _block
+from skacv.dask.rows import RowGroups, validated_block
 from skacv.dask.summary import summarised
 
 from .conftest import kill_worker
@@ -213,9 +213,10 @@ def test_frames_with_other_columns():
     """Dask looks for it as well, but not wherever frames come from."""
     names, y = ["a", "b"], np.ones(3)
     frame = pd.DataFrame(np.ones((3, 2)), columns=names)
-    assert _block(1, frame, y, None, 2, np.dtype(float), names).X.shape == (3, 2)
+    expected = 2, np.dtype(float), names
+    assert validated_block((1, frame, y, None), *expected).X.shape == (3, 2)
     with pytest.raises(ValueError, match=r"columns of block 1 of X are \['b', 'a'\]"):
-        _block(1, frame[["b", "a"]], y, None, 2, np.dtype(float), names)
+        validated_block((1, frame[["b", "a"]], y, None), *expected)
 
 
 def test_some_rows(arrays, scheduler):
@@ -239,7 +240,7 @@ def total(block):
 def test_targets_are_coded_in_their_place(arrays, scheduler):
     X, y, _ = arrays
     groups = RowGroups(da.from_array(X, chunks=(40, P)), da.from_array(y, chunks=40))
-    encoded = groups.encoded(doubled, 2.0)
+    encoded = groups.map(doubled, 2.0)
     np.testing.assert_allclose(encoded.sum(total, combine=added), 2 * y.sum())
     np.testing.assert_allclose(groups.sum(total, combine=added), y.sum())
 
@@ -264,7 +265,7 @@ def test_a_worker_holds_its_own_blocks(client):
         for number in range(n_blocks)
     ]
     X = da.concatenate(parts)
-    groups = RowGroups(X, X[:, 0]).encoded(doubled, 2.0)
+    groups = RowGroups(X, X[:, 0]).map(doubled, 2.0)
     groups.sum(total, combine=added)
     own = 8 * n_rows * n_columns * n_blocks / 2
     held = client.run(held_bytes)

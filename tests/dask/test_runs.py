@@ -269,8 +269,8 @@ def folds_by_block(splitter, sizes, labels=None):
 @pytest.mark.parametrize("n_folds", [2, 3, 5])
 @pytest.mark.parametrize("seed", range(5))
 def test_consecutive_folds_are_those_of_scikit_learn(n_folds, seed):
-    from skacv.dask.data import _joined, _labels_of
-    from skacv.dask.folds import folds_of
+    from skacv.dask.data import join_labels, labels_in
+    from skacv.dask.folds import numbered_folds
     from skacv.dask.rows import Block
 
     rng = np.random.default_rng(seed)
@@ -281,29 +281,27 @@ def test_consecutive_folds_are_those_of_scikit_learn(n_folds, seed):
         Block(k, ends[k] - sizes[k], None, part, None)
         for k, part in enumerate(np.split(labels, ends[:-1]))
     ]
-
-    class Groups:
-        n_rows, n_blocks = len(labels), len(sizes)
-
-    known = _joined([each for part in parts for each in _labels_of(part)], Groups)
-    for splitter, own in (
+    counts = join_labels([labels_in(part)[0] for part in parts], len(labels))
+    for splitter, label_counts in (
         (KFold(n_folds), None),
-        (StratifiedKFold(n_folds), known),
+        (StratifiedKFold(n_folds), counts),
     ):
-        folds = folds_of(n_folds, own, sizes)
-        found = np.concatenate([folds.numbers(part) for part in parts])
-        expected = folds_by_block(splitter, sizes, None if own is None else labels)
-        np.testing.assert_array_equal(found, expected)
+        folds = numbered_folds(n_folds, label_counts, sizes)
+        numbers = np.concatenate([folds.numbers(part) for part in parts])
+        is_stratified = label_counts is not None
+        expected = folds_by_block(splitter, sizes, labels if is_stratified else None)
+        np.testing.assert_array_equal(numbers, expected)
 
 
 def test_shuffled_folds_are_a_share_of_every_block_and_class(X, y):
-    from skacv.dask.folds import Labels, folds_of
+    from skacv.dask.folds import LabelCounts, numbered_folds
     from skacv.dask.rows import Block
 
     labels = (y > y.mean()).astype(int)
     counts = np.array([np.bincount(labels)])
-    known = Labels(np.arange(2), np.zeros(2, int), counts, counts[0])
-    folds = folds_of(StratifiedKFold(4, shuffle=True, random_state=3), known, [N])
+    labelled = LabelCounts(np.arange(2), np.zeros(2, int), counts, counts[0])
+    splitter = StratifiedKFold(4, shuffle=True, random_state=3)
+    folds = numbered_folds(splitter, labelled, [N])
     block = Block(0, 0, None, labels, None)
     numbers = folds.numbers(block)
     np.testing.assert_array_equal(numbers, folds.numbers(block))
@@ -351,7 +349,7 @@ def test_rows_left_out(estimator, weighted, X, y, rng, monkeypatch):
     """Against refits in memory; in more than one chunk."""
     from skacv.dask import estimates
 
-    monkeypatch.setattr(estimates, "REFIT_BYTES", 4 * 8 * 8 * (P + 1))
+    monkeypatch.setattr(estimates, "MEMORY_BYTES", 4 * 8 * 8 * (P + 1))
     estimator = clone(estimator).set_params(loo=10, risk=False, random_state=3)
     if hasattr(estimator, "C"):
         y = (y > y.mean()).astype(int)
