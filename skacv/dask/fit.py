@@ -63,13 +63,13 @@ class DaskSource(Source):
         losses = data.problem.reported_losses(values)
         run.so_far = run.so_far or PathCache()
         run.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
-        run.known = {name: {} for name in ESTIMATES}
+        run.computed = {name: {} for name in ESTIMATES}
         if len(data.fold_weights):
-            run.known["cv"] = read_folds(losses[:, 1:], data.fold_weights)
+            run.computed["cv"] = read_folds(losses[:, 1:], data.fold_weights)
         if _is_requested("loo", estimator):
-            run.known["loo"] = read_rows(estimator, trajectory, data)
+            run.computed["loo"] = read_rows(estimator, trajectory, data)
         if _is_requested("risk", estimator):
-            run.known["risk"] = read_risk(estimator, run.spec, trajectory, data)
+            run.computed["risk"] = read_risk(estimator, run.spec, trajectory, data)
         return super().finish(estimator, run)
 
     def warn(self, estimator, finished):

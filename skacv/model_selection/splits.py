@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.estimates.folds import ShuffledFolds, groups_of, splitter_of
+from .._estimator.estimates.folds import ShuffledFolds, group_numbers, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
@@ -98,7 +98,7 @@ def _splits(candidate, X, y, fit_params):
     try:
         splitter, split_params = splitter_of(candidate.estimator, y, params)
         splits = list(splitter.split(X, y, **split_params))
-        return splits, groups_of(split_params)
+        return splits, group_numbers(split_params)
     except (TypeError, ValueError):
         # What is wrong with them comes first.
         weights = fit_params.get("sample_weight")

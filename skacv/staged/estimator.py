@@ -28,7 +28,7 @@ from .._compat import (
 from .._estimator.data.checks import summed, validated_target
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import MOST_KEPT
-from .._estimator.estimates.folds import groups_of, splitter_of
+from .._estimator.estimates.folds import group_numbers, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -390,7 +390,7 @@ class Staged(
         known["_offset"] = of_fit.offset
         weights = weights_of(self._kind(), y, known, of_fit.last.get("sample_weight"))
         known["_row_weights"] = weights
-        known["_groups"] = groups = groups_of(of_split)
+        known["_groups"] = groups = group_numbers(of_split)
         target = target_of(y, known)
         known["_loss"].check_target(target)
         rows, loss = np.arange(len(target)), known["_loss"]

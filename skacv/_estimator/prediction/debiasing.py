@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from ..._compat import on_host
-from ...optim.moments import CONSTANT
+from ...optim.design import ROUNDINGS
 from ...optim.trajectory import Trajectory
 from ...risk.inference.debiased import Debiased
 from ...risk.inference.label_effects import LabelEffects
@@ -80,7 +80,7 @@ class Features:
 
     def check_vary(self, columns):
         """Raise if a requested column is constant."""
-        rounding = CONSTANT * np.finfo(float).eps * np.abs(self.means)
+        rounding = ROUNDINGS * np.finfo(float).eps * np.abs(self.means)
         constant = [int(j) for j in columns if np.ptp(self.X[:, j]) <= rounding[j]]
         if constant:
             raise ValueError(
@@ -148,7 +148,11 @@ class ByDirections:
         centred = self._features.from_middle(rows)
         directions = self._covariance.of_rows(self._features.X, centred)
         if self._features.has_intercept:
-            directions = directions.with_constant()
+            # And the coefficient of a constant column.
+            n_rows = len(directions.vectors)
+            return Directions(
+                directions.vectors + 1 / n_rows, np.hypot(directions.sizes, 1 / n_rows)
+            )
         return directions
 
     def _scores(self, trajectory):

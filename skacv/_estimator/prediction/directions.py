@@ -49,11 +49,6 @@ class Directions(NamedTuple):
     vectors: np.ndarray
     sizes: np.ndarray
 
-    def with_constant(self):
-        """The same with the coefficient of a constant column, added to each."""
-        n_rows = len(self.vectors)
-        return Directions(self.vectors + 1 / n_rows, np.hypot(self.sizes, 1 / n_rows))
-
 
 class KnownCovariance:
     """The covariance of the columns, where it is known.

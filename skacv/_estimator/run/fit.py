@@ -68,7 +68,7 @@ class FitRun:
         The run so far, and its record without what patience discards.
     best : int or None
         The best iterate so far, if the run is evaluated as it goes.
-    known : dict of dict
+    computed : dict of dict
         Fitted attributes by the name of the estimate, as far as computed.
     so_far : PathCache or None
         State of the estimates of a run in stages since they were last computed. Other
@@ -90,7 +90,7 @@ class FitRun:
     live: Any = None
     trajectory: Any = None
     best: int | None = None
-    known: dict = field(default_factory=dict)
+    computed: dict = field(default_factory=dict)
     so_far: PathCache | None = None
     settings: dict | None = None
 
