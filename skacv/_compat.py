@@ -1,4 +1,4 @@
-"""All that is private to scikit-learn or depends on its version, and only that.
+"""All private imports of scikit-learn, and what depends on its version.
 
 And decorators of scikit-learn, which has no types: what they decorate keeps its own.
 """
@@ -7,8 +7,6 @@ And decorators of scikit-learn, which has no types: what they decorate keeps its
 # ruff: noqa: F401
 
 from collections.abc import Callable
-from copy import copy
-from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
@@ -213,65 +211,3 @@ def class_weights(class_weight, classes, y, sample_weight):
     weighted = {"sample_weight"} & signature(compute_class_weight).parameters.keys()
     rows = dict.fromkeys(weighted, sample_weight)
     return compute_class_weight(class_weight, classes=classes, y=y, **rows)
-
-
-class Resumed:
-    """Histogram boosting with ``warm_start`` that continues, with the same rows.
-
-    Each fit would bin the rows anew, and sum over all earlier trees. The results are
-    kept here: fits add to the sums in place.
-    """
-
-    methods = "_bin_data", "_raw_predict"
-
-    def __init__(self, boosted):
-        self.boosted, self._known = boosted, {}
-
-    def fit(self, X, y, **params):
-        for name in self.methods:
-            setattr(self.boosted, name, partial(self._once, name))
-        try:
-            self.boosted.fit(X, y, **params)
-        finally:
-            for name in self.methods:
-                delattr(self.boosted, name)
-
-    def _once(self, name, *args, **settings):
-        """The first result of a method of its class."""
-        if name not in self._known:
-            method = getattr(type(self.boosted), name)
-            result = method(self.boosted, *args, **settings)
-            self._known[name] = result, self.boosted._bin_mapper
-        result, self.boosted._bin_mapper = self._known[name]
-        return result
-
-
-def with_stages(boosted, first, last):
-    """A copy with the trees of boosting, or members of an ensemble, of a few stages."""
-    copied = copy(boosted)
-    name = "estimators_" if hasattr(boosted, "estimators_") else "_predictors"
-    setattr(copied, name, getattr(boosted, name)[first:last])
-    return copied
-
-
-def staged_sums(boosted, X, sums=None):
-    """Sums over the trees of boosting, after ``sums`` of earlier stages if any.
-
-    Shapes: sums and returned (n_samples, n_trees_per_stage).
-    """
-    if sums is not None:
-        boosted = copy(boosted)
-        # To the first are trees of histograms added, to the second other trees.
-        boosted._baseline_prediction = sums
-        boosted._raw_predict_init = lambda X: sums.copy()
-    return boosted._staged_raw_predict(X)
-
-
-def predicted_by(boosted, sums):
-    """Predictions of boosting from sums; for classes, probabilities.
-
-    Shapes: sums (n_samples, n_trees_per_stage).
-    """
-    if is_classifier(boosted):
-        return boosted._loss.predict_proba(sums)
-    return boosted._loss.link.inverse(sums.ravel())

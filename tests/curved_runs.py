@@ -73,7 +73,7 @@ def held_out(problem, trajectory, scales, method="exact", rng=None):
 
 def read_any_loss(problem, trajectory, method, row_scales=False, rng=None):
     """The estimate of a run by the backend of any loss, the squared error too."""
-    return curved_run.estimate_risk(
+    return curved_run.curved_risk(
         problem, trajectory, UNCENTRED, method, row_scales, rng
     )
 

@@ -9,7 +9,7 @@ from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import OF_RECORD
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.array_path import StoredPredictors
-from ..optim.kernel_matrix import KernelMatrix, product
+from ..optim.kernel_matrix import KernelMatrix, kernel_product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..optim.trajectory import Trajectory, first_updates
 from ..risk.left_out.methods import LeaveOneOutTask, Replicated, Spectral, method_for
@@ -71,7 +71,7 @@ class RecordedKernelModel(RecordedModel):
                 as_dtype(self._columns.applied(rows), flat.dtype)
                 for rows in (X, self.X_fit_)
             )
-            found = product(self._kernel, X, Z, flat, self._map)
+            found = kernel_product(self._kernel, X, Z, flat, self._map)
         return found.reshape(len(found), *dual_coef.shape[1:])
 
     def _run_without_rows(self):

@@ -16,21 +16,7 @@ from ._bases import SquaredErrorRegressor
 
 
 def weighted(penalty, weights, n_features):
-    """A uniform penalty with the weights of ``penalty_weights``, if there are any.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_features,) or None
-
-    Returns
-    -------
-    Uniform or Weighted
-
-    Raises
-    ------
-    ValueError
-        If the weights are not as many finite numbers, none of them negative.
-    """
+    """A uniform penalty with the weights of ``penalty_weights``, if there are any."""
     if weights is None:
         return penalty
     weights = checked_weights(weights, n_features, "penalty_weights", "features")

@@ -14,7 +14,7 @@ from ..optim.losses import SquaredError
 from ..risk.averages import units_of
 from ..risk.intervals import HeldOutResiduals
 from ..risk.prediction_sets import HeldOutScores
-from ..staged import offset_of
+from ..staged.estimator import offset_of
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
 from .comparison import BETTER, Comparison, averaged_by_row, loss_name

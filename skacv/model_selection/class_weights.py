@@ -9,7 +9,7 @@ from .._estimator.collections import is_collection
 from .._estimator.prediction.decisions import check_class_weights
 from ..staged import Staged
 from ..staged.data import weighing_classes
-from ..staged.growing import last_of
+from ..staged.run import last_of
 
 
 def check_weighs_classes(members, y):

@@ -16,8 +16,8 @@ from .._compat import Composition, check_names, validate_parameters
 from .._estimator.delegation import routed
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import check_records_trajectory
-from ..staged import recorded
-from ..staged.growing import cloned
+from ..staged.estimator import recorded
+from ..staged.run import cloned
 from ..tables.views import n_tree_columns
 from .criteria import scorer_of
 from .portfolios import (

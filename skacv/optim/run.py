@@ -15,15 +15,19 @@ from .blocks import MEMORY_BYTES
 from .contracts import check_plan
 from .fits import WeightedFits
 from .screen import screen_of
-from .trajectory import Trajectory, iterate, remaining_phases, updates_of
+from .trajectory import (
+    Trajectory,
+    iterate,
+    n_planned_updates,
+    remaining_phases,
+    updates_of,
+)
 from .updates import State
 
 
 class Iterates:
     """The iterates of all fits, one update after the other.
-
-    ``current`` and ``earlier`` are the last two iterates; the same one at rest.
-    """
+    ``current`` and ``earlier`` are the last two iterates; the same one at rest."""
 
     def __init__(self, fits, current, earlier):
         self.fits, self.state = fits, State(current, earlier)
@@ -38,7 +42,8 @@ class Iterates:
     def take(self, step):
         """Move all fits on by an update."""
         state, update, penalty = self.state_before(step), step.update, step.penalty
-        if self._screen is None or not self._screen.serves(update, penalty):
+        # It serves updates of all rows by a prox that holds coefficients at zero.
+        if self._screen is None or penalty.is_linear or update.n_batches:
             self.state = update.advance(self.fits, penalty, state)
         else:
             self.state = self._screen.advance(update, penalty, state)
@@ -51,13 +56,11 @@ class Iterates:
 
 def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     """Run the planned phases from ``start`` and record every iterate: a Trajectory.
-
     ``start`` are the coefficients recorded so far, (t + 1, n_columns, n_outputs), and
-    ``done`` the phases that led through them. A phase ends when the largest change of
-    a coefficient in an update is at most ``tol`` times the largest coefficient.
-    ``progress(t, coef, objective)`` is called after every update and may end the run.
-    A ValueError names the largest stable step if the iterates diverge.
-    """
+    ``done`` the phases that led through them. A phase ends when the largest change of a
+    coefficient in an update is at most ``tol`` times the largest coefficient.
+    ``progress(t, coef, objective)`` is called after every update and may end the run. A
+    ValueError names the largest stable step if the iterates diverge."""
     live = LiveRun(problem, planned, start, done=done, tol=tol)
     live.go_on(planned, progress)
     return live.trajectory
@@ -139,9 +142,8 @@ class LiveRun:
         phases, n_skipped = remaining_phases(planned, self.phases)
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
         # Room for all that is planned, within bounds: the run may end far earlier.
-        n_planned = sum(phase.n_updates for phase in phases) - n_skipped
         n_most = MEMORY_BYTES // max(self._record["coef"][0].nbytes, 1)
-        self._make_room(min(n_planned, n_most))
+        self._make_room(min(n_planned_updates(planned, self.phases), n_most))
         n_at_once = 1 if progress is not None else self._follower.fits.n_at_once()
         with np.errstate(over="ignore", invalid="ignore"):
             for phase in phases:
@@ -166,9 +168,8 @@ class LiveRun:
                 n_updates, converged = self.t - first, bool(converged)
                 done.append(replace(phase, n_updates=n_updates, converged=converged))
                 # A phase that ends above where it began may have too large a step.
-                begun, ended = (
-                    self._objective(t, phase.penalty) for t in (first, self.t)
-                )
+                begun = self._objective(first, phase.penalty)
+                ended = self._objective(self.t, phase.penalty)
                 if not ended <= begun:
                     stable = phase.largest_stable_step(phase.smoothness(self.problem))
                     is_finite = np.isfinite(ended)
@@ -178,9 +179,7 @@ class LiveRun:
 
     def _add(self, states, phase):
         """Record the iterates after some updates; return whether the run converged.
-
-        Updates after the first converged one are discarded.
-        """
+        Updates after the first converged one are discarded."""
         of_problem = self.side_runs.of_problem
         last = self._record["coef"][self.t]
         coef = np.stack([last, *(state.current.coef[of_problem] for state in states)])

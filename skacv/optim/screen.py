@@ -24,20 +24,16 @@ from .updates import State
 
 def may_move(penalty, bound, step_size, scale=1.0):
     """Whether zero coefficients may become nonzero, given bounds of their gradients.
-
-    ``scale`` multiplies the penalty, at least. Shapes: bound (n_columns, ...).
-    """
+    ``scale`` multiplies the penalty, at least. Shapes: bound (n_columns, ...)."""
     size, step = step_size * bound, step_size * scale
     return (penalty.prox(size, step) != 0) | (penalty.prox(-size, step) != 0)
 
 
 class WorkingColumns:
     """Some columns of a design, which more can join: a design as far as updates ask.
-
     Columns are copied when a product needs them, in few parts side by side: each is
-    copied few times, however often some join. ``index`` has them in the order in which
-    they have joined.
-    """
+    copied few times, however often some join. ``index`` has them in the order in
+    which they have joined."""
 
     is_matrix = is_on_device = is_dual = False
 
@@ -80,7 +76,7 @@ class WorkingColumns:
         parts = self._selected()
         while len(parts) > 1:
             last = parts.pop()
-            parts[-1] = parts[-1].beside(last)
+            parts[-1] = parts[-1].joined_with(last)
         return parts[0]
 
     def _selected(self):
@@ -91,17 +87,15 @@ class WorkingColumns:
             parts.append(self._design.columns(index, self.dtype))
             while len(parts) > 1 and parts[-2].shape[1] <= parts[-1].shape[1]:
                 last = parts.pop()
-                parts[-1] = parts[-1].beside(last)
+                parts[-1] = parts[-1].joined_with(last)
         self._joined = []
         return parts or [self._design.selection(self.index, self.dtype)]
 
 
 class GradientBounds:
     """Bounds of gradients, from products of X with orthonormal slopes Q.
-
-    Slopes are ``n_vectors`` side by side, output after output those of all fits, each
-    with directions Q of its own.
-    """
+    Slopes are ``n_vectors`` side by side, output after output those of all fits,
+    each with directions Q of its own."""
 
     def __init__(self, fits, n_vectors, n_most=16):
         design, norms = fits.problem.design, fits.column_norms()
@@ -122,9 +116,7 @@ class GradientBounds:
 
     def bounds(self, slopes):
         """Bounds of the sizes of all gradients of a column together, (n_columns,).
-
-        Shapes: slopes (n_vectors, n_rows).
-        """
+        Shapes: slopes (n_vectors, n_rows)."""
         c, rest = self._project(slopes)  # s = Q c + rest
         missing = np.linalg.norm(rest, axis=1) + self._error(slopes, c)
         bounds = _combine(c, self._products[:, : self._n])  # X'Q c
@@ -134,9 +126,7 @@ class GradientBounds:
 
     def learn(self, slopes, gradients):
         """Add what is new in some slopes, and in the products of X with them, to Q.
-
-        Shapes: slopes (n_vectors, n_rows); gradients (n_vectors, n_columns).
-        """
+        Shapes: slopes (n_vectors, n_rows); gradients (n_vectors, n_columns)."""
         if self._n == self.n_most:
             self._n = 0
         first, rest = self._project(slopes)
@@ -181,12 +171,10 @@ def screen_of(fits, least_bytes=CACHE_BYTES, least_rows=64):
 
 class Screen:
     """Takes updates of all fits, on as few columns as they can move.
-
     Its use is judged after ``pause`` updates. Where more than a ``share`` of all
     columns would be in use, all are taken for as many updates, and twice as many the
-    next time.
-    Bounds are multiplied by ``slack`` where columns are chosen: they serve a while.
-    """
+    next time. Bounds are multiplied by ``slack`` where columns are chosen: they
+    serve a while."""
 
     def __init__(self, fits, pause=8, share=0.7, slack=1.1):
         self.fits, self.pause, self.share, self.slack = fits, pause, share, slack
@@ -196,18 +184,13 @@ class Screen:
         # Columns that products have gone through since so many updates.
         self._n_products = self._n_updates = 0
 
-    @staticmethod
-    def serves(update, penalty):
-        """Whether all rows are taken at a time, and coefficients are held at zero."""
-        return update.is_elementwise and not (update.n_batches or penalty.is_linear)
-
     def advance(self, update, penalty, state):
         """The state after an update, as ``update.advance`` gives it."""
         fits, current, earlier = self.fits, state.current, state.earlier
         design = fits.problem.design
         n_columns = design.shape[1]
-        if self._n_left:
-            self._n_left -= 1
+        if self._n_left or not update.is_elementwise:
+            self._n_left = max(self._n_left - 1, 0)
             return update.advance(fits, penalty, state)
         if self.working is not None and self._n_updates == self.pause:
             if self._n_products > self.share * 2 * n_columns * self.pause:

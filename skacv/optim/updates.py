@@ -167,11 +167,7 @@ class ProximalGradient(_GradientUpdate):
         return bool(self.momentum or self.lookahead)
 
     def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
-        """The point y at which the gradient is taken.
-
-        It is affine in the iterates, so it applies to their linear predictors,
-        residuals and tangents as well.
-        """
+        """The point y at which the gradient is taken."""
         if self.lookahead == 0:
             return current
         return current + self.lookahead * (current - earlier)
@@ -199,16 +195,7 @@ class ProximalGradient(_GradientUpdate):
         scale: float | np.ndarray = 1.0,
     ) -> np.ndarray:
         """The iterate after ``current``, which followed ``earlier``.
-
-        Parameters
-        ----------
-        current, earlier : ndarray of shape (n_columns, ..., n_fits)
-        gradient : ndarray of the same shape
-            Gradient of the loss at :meth:`point`.
-        penalty : Penalty
-        scale : float or ndarray of shape (n_fits,)
-            Factor of the penalty of every fit.
-        """
+        Shapes: current, earlier (n_columns, ..., n_fits); scale (n_fits,)."""
         point = self.before_prox(current, earlier, gradient, penalty, scale)
         return penalty.prox(point, self.step_size * scale)
 
@@ -221,34 +208,17 @@ class ProximalGradient(_GradientUpdate):
         coef: np.ndarray,
     ) -> np.ndarray:
         """The derivative of :meth:`apply`, which maps tangents of iterates.
-
-        Parameters
-        ----------
-        current, earlier : ndarray of shape (n_columns, n_tangents)
-            Tangents of the last two iterates.
-        d_gradient : ndarray of the same shape
-            Tangent of the gradient of the loss at :meth:`point`.
-        penalty : Penalty
-        coef : ndarray of shape (n_columns, 1)
-            The iterate after the recorded update.
-        """
+        Shapes: current, earlier (n_columns, n_tangents); coef (n_columns, 1)."""
         point = self.before_prox(current, earlier, d_gradient, penalty)
         return penalty.prox_tangent(coef, self.step_size, point)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The factors of this iterate and of the one before in an affine update.
-
-        Parameters
-        ----------
-        curvature : ndarray
-            Eigenvalues of the objective's Hessian, direction by direction.
-        """
+        """The factors of this iterate and of the one before in an affine update."""
         slope = self.step_size * curvature
         factor = (1 + self.momentum) - (1 + self.lookahead) * slope
         return factor, self.lookahead * slope - self.momentum
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
-        """The state after this update of all fits."""
         current, earlier = state.current, state.earlier
         gradient = fits.gradient_at(self.point_between(current, earlier))
         scale = fits.penalty_scale
@@ -257,23 +227,16 @@ class ProximalGradient(_GradientUpdate):
 
     def point_between(self, current: Iterate, earlier: Iterate) -> Iterate:
         """The point of two iterates at which the gradient is taken, an Iterate."""
-        if self.lookahead == 0:
-            return current
-        pairs = zip(current, earlier)
-        return Iterate(*(z if z is None else self.point(z, w) for z, w in pairs))
+        predictor = current.predictor
+        if predictor is not None:
+            predictor = self.point(predictor, earlier.predictor)
+        return Iterate(self.point(current.coef, earlier.coef), predictor)
 
 
 class Objectives(NamedTuple):
     """The objectives of all fits at an iterate, which damped steps compare.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_fits,)
-    rounding : ndarray of shape (n_fits,)
-        By how much they may be off.
-    point : Iterate
-        The iterate, with its predictors unless these are many: the next gradient
-        needs them, too.
+    Shapes: values (n_fits,); rounding (n_fits,).
     """
 
     values: np.ndarray
@@ -303,7 +266,6 @@ class NewtonStep(Update):
             )
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
-        """The state after this update of all fits."""
         objectives = self._objectives_at(fits, penalty, state.current, state.memory)
         point = state.current if objectives is None else objectives.point
         direction = newton_direction(fits, penalty, point)
@@ -313,10 +275,7 @@ class NewtonStep(Update):
         return State(following, state.current, memory=objectives)
 
     def _objectives_at(self, fits, penalty, current, objectives=None):
-        """The objectives where an update begins, unless the last one left them.
-
-        None with the squared error, which needs none.
-        """
+        """The objectives where an update begins, unless the last one left them."""
         if objectives is not None or fits.problem.loss.is_quadratic:
             return objectives
         if current.predictor is None:
@@ -355,7 +314,6 @@ class SimplifiedNewtonStep(NewtonStep):
     goes_on_from_iterates = False
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
-        """The state after this update of all fits."""
         current, (inverses, objectives) = state.current, state.memory or (None, None)
         if inverses is None:
             inverses = inverse_hessians(fits, penalty, current)
@@ -411,7 +369,6 @@ class Pass(ComparesArrays, _GradientUpdate):
         return len(self.batches)
 
     def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
-        """The point at which the gradient is taken: the start, without momentum."""
         return self.update.point(current, earlier)
 
     def tangent(
@@ -422,16 +379,13 @@ class Pass(ComparesArrays, _GradientUpdate):
         penalty: Penalty,
         coef: np.ndarray,
     ) -> np.ndarray:
-        """The derivative of the step on one batch, as in :class:`ProximalGradient`."""
         return self.update.tangent(current, earlier, d_gradient, penalty, coef)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, float]:
-        """Multipliers of a pass with identical batches."""
         factor, _ = self.update.multipliers(curvature)
         return factor**self.n_batches, 0.0
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
-        """The state after a step on every batch, for all fits."""
         if fits.problem.design.is_dual and not penalty.curvature:
             return self._followed(fits, state)
         coef = state.current.coef
@@ -441,11 +395,7 @@ class Pass(ComparesArrays, _GradientUpdate):
         return State(fits.iterate(coef), state.current, visited)
 
     def _followed(self, fits, state):
-        """The same where gradients are slopes of rows: predictors are carried along.
-
-        So a pass takes each column of the kernel once. What a preconditioner takes from
-        a gradient is summed in its few directions, and laid out at the end of the pass.
-        """
+        """The same where gradients are slopes of rows: predictors are carried along."""
         design, P = fits.problem.design, self.preconditioner
         coef, predictor = state.current
         shape, predictor = predictor.shape, predictor.reshape(len(predictor), -1)
@@ -454,32 +404,27 @@ class Pass(ComparesArrays, _GradientUpdate):
             features = P.features(design).astype(predictor.dtype, copy=False)
             damping = P.damping.astype(predictor.dtype)
         along = design.along_batches(predictor)
-        visited, moved = np.empty_like(predictor), np.zeros_like(predictor)
-        taken = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
+        visited, steps = np.empty_like(predictor), np.zeros_like(predictor)
+        damped = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
         for rows in self.batches:
-            visited[rows] = along.predictor(rows) + features[rows] @ taken
+            visited[rows] = along.predictor(rows) + features[rows] @ damped
             slopes = fits.batch(rows).slopes(visited[rows].reshape(-1, *shape[1:]))
-            moved[rows] = -self.step_size * slopes.reshape(-1, predictor.shape[1])
-            along.add(rows, moved[rows])
-            taken -= damping[:, None] * (features[rows].T @ moved[rows])
-        following = design.t_dot(moved).reshape(coef.shape)
+            steps[rows] = -self.step_size * slopes.reshape(-1, predictor.shape[1])
+            along.add(rows, steps[rows])
+            damped -= damping[:, None] * (features[rows].T @ steps[rows])
+        following = design.t_dot(steps).reshape(coef.shape)
         following += coef
         if P is not None:
-            following += (P.vectors @ taken).reshape(coef.shape)
+            following += (P.vectors @ damped).reshape(coef.shape)
         predictor = along.predictor()
-        predictor += features @ taken
+        predictor += features @ damped
         following = Iterate(following, predictor.reshape(shape))
         return State(following, state.current, visited.reshape(shape))
 
     def parts(
         self, fits: WeightedFits, penalty: Penalty, coef: np.ndarray
     ) -> "Iterator[BatchStep]":
-        """The steps on the batches, from ``coef`` on.
-
-        Yields
-        ------
-        BatchStep
-        """
+        """The steps on the batches, from ``coef`` on."""
         for rows in self.batches:
             batch = fits.batch(rows)
             predictor = batch.predictor(coef)
@@ -493,16 +438,8 @@ class Pass(ComparesArrays, _GradientUpdate):
 class BatchStep(NamedTuple):
     """A step on one batch of a pass.
 
-    Attributes
-    ----------
-    rows : ndarray of int
-        Rows of the batch.
-    coef : ndarray of shape (n_columns, n_outputs, n_fits)
-        Coefficients from which the step starts.
-    predictor : ndarray of shape (n_batch, n_outputs, n_fits)
-        Linear predictors of the rows of the batch at these coefficients.
-    following : ndarray of shape (n_columns, n_outputs, n_fits)
-        Coefficients after the step.
+    Shapes: coef (n_columns, n_outputs, n_fits); predictor (n_batch, n_outputs, n_fits);
+    following (n_columns, n_outputs, n_fits).
     """
 
     rows: np.ndarray

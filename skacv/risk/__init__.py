@@ -6,7 +6,7 @@ leave-one-out of a converged model. What to read first, reader by reader:
 ==============================  ======================  ============================
 entry point                     exactness               what it stands on
 ==============================  ======================  ============================
-``memory.memory_matrix``        an estimate; traces     ``squared``, ``passes`` or
+``memory.memory_matrix``        an estimate; traces     ``tangents``, ``passes`` or
                                 exact or probed         ``curved_run``
 ``left_out.methods``            one of the next four,   ``workload``
                                 by what they require

@@ -7,13 +7,12 @@ All grow as one fit with as many trees does, to the last bit, also where rows or
 are drawn for every tree: none begins its draws anew.
 """
 
-from abc import abstractmethod
 from copy import copy
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from .kind import StagedAdapter
+from .adapter import StagedAdapter
 
 # Arguments of ``fit`` that are refused: initial trees, and validation rows.
 NOT_PASSED = {
@@ -26,8 +25,8 @@ NOT_PASSED = {
     "use_best_model",
     "xgb_model",
 }
-# Names of metrics that are the losses which judge stages.
-JUDGES = {
+# Names of the metrics that are losses of stages.
+METRICS_OF_LOSSES = {
     "squared error": {
         "rmse",
         "l2",
@@ -56,83 +55,85 @@ JUDGES = {
 NO_METRIC = {"none", "null", "na", "custom", ""}
 
 
-def of_two_classes(found):
-    """Probabilities of both classes, where there are those of the second alone."""
-    return np.stack([1 - found, found], axis=2) if found.ndim == 2 else found
+def of_both_classes(probabilities):
+    """Probabilities of both classes, where there are those of the second alone.
+
+    Shapes: probabilities (n_stages, n_samples) or (n_stages, n_samples, n_classes).
+    """
+    if probabilities.ndim == 2:
+        return np.stack([1 - probabilities, probabilities], axis=2)
+    return probabilities
 
 
 class Boosters(StagedAdapter):
     """Boosted trees of another library.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the classes.
-    others : tuple of str
-        Names of classes that inherit from these and are of no kind.
-    aliases : tuple of str
-        Other names of ``count``.
-    loud : tuple of str
-        Parameters that print lines, all of them left out.
-    grows_with : dict
-        Parameters instead.
-    allowed : dict of str to tuple
-        Values of parameters, besides None, with which earlier stages can be had again.
-    refused : dict of str to str
-        Parameters that cannot be set, here or in ``fit``, and what to do instead.
-    objectives : tuple of str
-        Names of the parameter with the objective.
-    regression, classification : frozenset of str
-        Objectives by whose predictions stages can be judged.
-    metrics : tuple of str
-        Parameters that name metrics for validation rows.
-    booster : object
-        The trees, as their library has them; None before the first.
+    A library defines ``begin(n_stages, X, y, params)``, which creates ``booster``, and
+    ``go_on`` with the same arguments, which grows it to ``n_stages`` stages if it has
+    fewer.
     """
 
     library = ""
+    # Names of the classes, and of classes that inherit from these and are not adapted.
     names: tuple = ()
-    others: tuple = ()
+    excluded: tuple = ()
+    # Other names of ``count``.
     aliases: tuple = ()
-    loud: tuple = ()
+    # Parameters that print lines. They are left out, and ``grows_with`` set instead.
+    verbose_params: tuple = ()
     grows_with: dict = {}
+    # Values of parameters, besides None, with which earlier stages are available.
     allowed: dict = {}
+    # Parameters that cannot be set, here or in ``fit``, and what to do instead.
     refused: dict = {}
+    # Names of the parameter with the objective, and objectives with whose predictions
+    # stages can be evaluated.
     objectives: tuple = ("objective",)
     regression: frozenset = frozenset()
     classification: frozenset = frozenset()
+    # Parameters that name metrics for validation rows.
     metrics: tuple = ("eval_metric",)
+    # The trees, as their library has them; None before the first.
     booster = None
     seconds_to_start, seconds_of_stage, grows_by_class = 1e-6, 1e-7, True
 
-    @classmethod
-    def is_of(cls, estimator):
-        names = {
-            each.__name__
-            for each in type(estimator).__mro__
-            if each.__module__.partition(".")[0] == cls.library
-        }
-        return not names.isdisjoint(cls.names) and names.isdisjoint(cls.others)
+    def __init__(self, estimator):
+        super().__init__(estimator)
+        settings = estimator.get_params(deep=False)
+        aliases = (name for name in self.aliases if settings.get(name) is not None)
+        self.count = next(aliases, self.count)
 
-    def count_name(self):
-        settings = self.estimator.get_params(deep=False)
-        asked = (name for name in self.aliases if settings.get(name) is not None)
-        return next(asked, self.count)
+    @classmethod
+    def adapts(cls, estimator):
+        names = {
+            base.__name__
+            for base in type(estimator).__mro__
+            if base.__module__.partition(".")[0] == cls.library
+        }
+        return not names.isdisjoint(cls.names) and names.isdisjoint(cls.excluded)
 
     def begun(self):
-        own, settings = type(self.estimator), self.estimator.get_params(deep=False)
+        make, settings = type(self.estimator), self.estimator.get_params(deep=False)
         for key, values in self.allowed.items():
             if settings.get(key) not in (None, *values):
                 raise ValueError(
-                    f"{own.__name__} with {key}={settings[key]!r} cannot "
+                    f"{make.__name__} with {key}={settings[key]!r} cannot "
                     f"be fitted stage by stage: take {key}={values[0]!r}."
                 )
         self._check_refused(settings)
-        self._check_objective()
-        left_out = {*self.own_stopping, *self.loud}
-        kept = {key: settings[key] for key in settings if key not in left_out}
-        kept = {key: clone(value, safe=False) for key, value in kept.items()}
-        return type(self)(own(**kept | self.grows_with))
+        objective, objectives = self.objective(), self.regression
+        if is_classifier(self.estimator):
+            objectives = self.classification
+        if isinstance(objective, str) and objectives.isdisjoint(
+            {objective, objective.partition(":")[0]}
+        ):
+            raise ValueError(
+                f"{make.__name__} with the objective {objective!r} cannot be judged by "
+                f"its predictions: take one of {', '.join(sorted(objectives))}."
+            )
+        kept = settings.keys() - self.early_stopping.keys() - {*self.verbose_params}
+        params = {key: clone(settings[key], safe=False) for key in kept}
+        return type(self)(make(**params | self.grows_with))
 
     def _check_refused(self, params):
         for key, instead in self.refused.items():
@@ -142,41 +143,23 @@ class Boosters(StagedAdapter):
                     f"cannot be fitted stage by stage: {instead}."
                 )
 
-    def _check_objective(self):
-        """Raise if stages cannot be judged by predictions with a named objective."""
-        objective = self.objective()
-        known = (
-            self.classification if is_classifier(self.estimator) else self.regression
-        )
-        if isinstance(objective, str) and known.isdisjoint(
-            {objective, objective.partition(":")[0]}
-        ):
-            raise ValueError(
-                f"{type(self.estimator).__name__} with the objective {objective!r} "
-                "cannot be judged by its predictions: take one of "
-                f"{', '.join(sorted(known))}."
-            )
-
     def unread_metrics(self, loss, params):
         settings = self.estimator.get_params(deep=False) | params
-        judges = JUDGES.get(loss.name.removeprefix("half "), set())
-        judges = judges | {str(self.objective()).lower()}
-        found = []
+        read = METRICS_OF_LOSSES.get(loss.name.removeprefix("half "), set())
+        read = read | NO_METRIC | {str(self.objective()).lower()}
+        unread = []
         for key in self.metrics:
-            asked = settings.get(key)
-            metrics = asked if isinstance(asked, list | tuple | set) else [asked]
-            names = {str(metric).lower() for metric in metrics}
-            if names - judges - NO_METRIC:
-                found.append(f"{key}={asked!r}")
-        return found
+            value = settings.get(key)
+            metrics = value if isinstance(value, list | tuple | set) else [value]
+            if {str(metric).lower() for metric in metrics} - read:
+                unread.append(f"{key}={value!r}")
+        return unread
 
     def objective(self):
-        """The objective, as the user has named it, if at all."""
+        """The objective that the user has set; None if there is none."""
         settings = self.estimator.get_params(deep=False)
-        return next(
-            (settings[key] for key in self.objectives if settings.get(key) is not None),
-            None,
-        )
+        values = (settings.get(key) for key in self.objectives)
+        return next((value for value in values if value is not None), None)
 
     def grow(self, n_stages, X, y, params):
         if self.booster is None:
@@ -187,80 +170,54 @@ class Boosters(StagedAdapter):
                         "its stages begin with the first tree, and folds evaluate them."
                     )
             self._check_refused(params)
-            self._begin(n_stages, X, y, params)
-        self._go_on(n_stages, X, y, params)
-
-    @abstractmethod
-    def _begin(self, n_stages, X, y, params):
-        """Create a booster, which may have stages already."""
-
-    @abstractmethod
-    def _go_on(self, n_stages, X, y, params):
-        """Grow to ``n_stages`` stages, if there are fewer."""
+            self.begin(n_stages, X, y, params)
+        self.go_on(n_stages, X, y, params)
 
     def without_rows(self):
-        found = copy(self)
-        found.booster = self._copied()
-        return found
-
-    @abstractmethod
-    def _copied(self):
-        """A copy of the booster without training rows."""
+        finished = copy(self)
+        finished.booster = self.booster.copy()
+        return finished
 
 
 class Updated(Boosters):
-    """Boosted trees that one update after the other adds to what has been prepared.
+    """Boosted trees that grow by updates of a booster.
 
-    Attributes
-    ----------
-    training : (rows, callable or None)
-        The training rows as the library has them, and the user's objective. Neither
-        copies nor pickles have them.
-    thread : ThreadPoolExecutor
-        Where the trees grow, None for any; nor this.
-    has_ended : bool
-        Whether there can be no more trees.
+    A library defines ``update(rows, objective)``, which adds the trees of one stage and
+    returns whether there can be no more.
     """
 
+    # The training rows as the library has them, and the user's objective; the thread in
+    # which trees grow, a ThreadPoolExecutor, or None for any. Neither is pickled.
     training = thread = None
+    # Whether there can be no more trees.
     has_ended = False
 
     def __getstate__(self):
         return vars(self) | {"training": None, "thread": None}
 
-    def _go_on(self, n_stages, X, y, params):
+    def go_on(self, n_stages, X, y, params):
         while self.n_stages < n_stages and not self.has_ended:
-            self.has_ended = self._update(*self.training)
-
-    @abstractmethod
-    def _update(self, rows, objective):
-        """Add the trees of one stage; whether there can be no more."""
+            self.has_ended = self.update(*self.training)
 
 
 class SumsOfLeaves(Boosters):
     """Boosted trees whose leaves are read once, and added up tree by tree.
 
     The sums are those of the library to the last bit. Where their exponential is taken,
-    as for probabilities, the last bit of that may be another.
+    as for probabilities, the last bit of that may be another. A library defines
+    ``leaves(X, first, last)``, the terms of stages ``first + 1`` to ``last``, and
+    ``response(sums)``, predictions from sums of them, of the same shape.
+    Shapes: leaves and sums (last - first, n_samples, n_outputs).
     """
 
     def predictions(self, X, first, last, side_runs=None):
-        begin = 0 if side_runs is None else first
-        values = self._of_trees(X, begin, last)
+        values = self.leaves(X, 0 if side_runs is None else first, last)
         if side_runs is not None:
             values = np.concatenate([side_runs[None], values])
         sums = np.cumsum(values, axis=0)[first - last :]
-        found = self._answers(sums)
-        if found.shape[2] == 1:
-            found = found[:, :, 0]
+        predictions = self.response(sums)
+        if predictions.shape[2] == 1:
+            predictions = predictions[:, :, 0]
         if is_classifier(self.estimator):
-            found = of_two_classes(found)
-        return found, sums[-1]
-
-    @abstractmethod
-    def _of_trees(self, X, first, last):
-        """The terms of some stages, (last - first, n_samples, n_outputs)."""
-
-    @abstractmethod
-    def _answers(self, sums):
-        """Predictions from sums of trees, of the same shape."""
+            predictions = of_both_classes(predictions)
+        return predictions, sums[-1]

@@ -11,9 +11,9 @@ from sklearn.base import is_classifier
 
 from .boosters import SumsOfLeaves
 
-# Parameters that CatBoost resolves from y and the loss alone, and so for further trees
-# as for the first; it does not take all of what it says of them.
-OF_TARGETS = {
+# Parameters that CatBoost resolves from y and the loss alone, for further trees as for
+# the first. It does not accept all of the values that it reports.
+RESOLVED_FROM_Y = {
     "auto_class_weights",
     "class_names",
     "class_weights",
@@ -22,8 +22,8 @@ OF_TARGETS = {
     "ctr_target_border_count",
     "simple_ctr",
 }
-# Resolved parameters that the trees before decide, not the user.
-OF_STAGES = {"iterations", "boost_from_average"}
+# Resolved parameters that depend on earlier trees.
+RESOLVED_FROM_TREES = {"iterations", "boost_from_average"}
 
 
 class CatBoost(SumsOfLeaves):
@@ -39,11 +39,17 @@ class CatBoost(SumsOfLeaves):
     names = "CatBoostRegressor", "CatBoostClassifier"
     count = "iterations"
     aliases = "n_estimators", "num_boost_round", "num_trees"
-    own_stopping = dict.fromkeys(
+    early_stopping = dict.fromkeys(
         ("early_stopping_rounds", "od_type", "od_wait", "od_pval", "use_best_model"),
         None,
     ) | {"eval_fraction": 0}
-    loud = "verbose", "verbose_eval", "silent", "logging_level", "metric_period"
+    verbose_params = (
+        "verbose",
+        "verbose_eval",
+        "silent",
+        "logging_level",
+        "metric_period",
+    )
     # Folds would write to the same files.
     grows_with = {"logging_level": "Silent", "allow_writing_files": False}
     # Uniform borders have empty bins, and CatBoost draws otherwise among equal splits
@@ -93,7 +99,7 @@ class CatBoost(SumsOfLeaves):
     )
 
     def n_planned(self):
-        return self.estimator.get_params().get(self.count_name(), 1000)
+        return self.estimator.get_params().get(self.count, 1000)
 
     def class_weights(self, classes, y, weights):
         params = self.estimator.get_params()
@@ -129,7 +135,7 @@ class CatBoost(SumsOfLeaves):
             )
         return super().begun()
 
-    def _begin(self, n_stages, X, y, params):
+    def begin(self, n_stages, X, y, params):
         until = {"callbacks": [_Until(n_stages)]}
         booster = copy(self.estimator).fit(X, y, **until, **params)
         rate = booster.get_all_params().get("model_shrink_rate", 0)
@@ -140,42 +146,44 @@ class CatBoost(SumsOfLeaves):
             )
         self.booster = booster
 
-    def _go_on(self, n_stages, X, y, params):
+    def go_on(self, n_stages, X, y, params):
         n_more = n_stages - self.n_stages
         if n_more > 0:
-            # The model that it goes on from has the average already.
-            asked = self._asked(n_more) | {"boost_from_average": False}
-            former, more = self.booster, type(self.estimator)(**asked)
-            self.booster = more.fit(X, y, init_model=former, **params)
-            self._check_resolved(former.get_all_params())
+            # The first trees have added the average already.
+            settings = self._params_for(n_more) | {"boost_from_average": False}
+            former, booster = self.booster, type(self.estimator)(**settings)
+            self.booster = booster.fit(X, y, init_model=former, **params)
+            resolved, resolved_before = (
+                model.get_all_params() for model in (booster, former)
+            )
+            different = [
+                name
+                for name in resolved_before.keys() - RESOLVED_FROM_TREES
+                if resolved.get(name) != resolved_before[name]
+            ]
+            if different:
+                raise ValueError(
+                    f"{type(booster).__name__} resolves {', '.join(sorted(different))} "
+                    "otherwise for later trees than for the first: set it."
+                )
             options = former.get_metadata()["params"]
             self.booster.get_metadata()["params"] = options
 
-    def _check_resolved(self, former):
-        """Raise if parameters have been resolved otherwise than for earlier trees."""
-        found = self.booster.get_all_params()
-        names = former.keys() - OF_STAGES
-        if other := sorted(name for name in names if found.get(name) != former[name]):
-            raise ValueError(
-                f"{type(self.estimator).__name__} resolves {', '.join(other)} "
-                "otherwise for later trees than for the first: set it."
-            )
-
-    def _asked(self, n_stages):
-        """Parameters for some stages: the user's, others as the first fit had them."""
+    def _params_for(self, n_stages):
+        """Parameters for ``n_stages``: the user's, and those that the fit resolved."""
         from catboost.core import _process_synonyms
 
         params, resolved = self.estimator.get_params(), self.booster.get_all_params()
-        named = dict(params)
-        _process_synonyms(named)
-        known = next(
-            signature(each.__init__).parameters
-            for each in type(self.estimator).__mro__
-            if each.__name__ in self.names
+        by_name = dict(params)
+        _process_synonyms(by_name)
+        arguments = next(
+            signature(base.__init__).parameters
+            for base in type(self.estimator).__mro__
+            if base.__name__ in self.names
         )
-        names = resolved.keys() & known.keys() - named.keys() - OF_TARGETS
-        found = {name: resolved[name] for name in names}
-        return params | found | {self.count_name(): n_stages}
+        names = resolved.keys() & arguments.keys() - by_name.keys() - RESOLVED_FROM_Y
+        resolved = {name: resolved[name] for name in names}
+        return params | resolved | {self.count: n_stages}
 
     @property
     def n_stages(self):
@@ -186,26 +194,23 @@ class CatBoost(SumsOfLeaves):
 
     def at(self, t):
         trees = self.booster.__getstate__()["__model"]
-        found = type(self.booster)()
-        found.__setstate__({**self._asked(t), "__model": trees})
-        found.shrink(t)
-        options = json.loads(found.get_metadata()["params"])
+        stopped = type(self.booster)()
+        stopped.__setstate__({**self._params_for(t), "__model": trees})
+        stopped.shrink(t)
+        options = json.loads(stopped.get_metadata()["params"])
         options["boosting_options"]["iterations"] = t
-        found.get_metadata()["params"] = json.dumps(options)
-        found.get_feature_importance()  # which feature_importances_ reads
-        return found
+        stopped.get_metadata()["params"] = json.dumps(options)
+        stopped.get_feature_importance()  # which feature_importances_ reads
+        return stopped
 
-    def _copied(self):
-        return self.booster.copy()
-
-    def _of_trees(self, X, first, last):
+    def leaves(self, X, first, last):
         booster = self.booster
         leaves = booster.calc_leaf_indexes(X, ntree_start=first, ntree_end=last)
         begins = np.cumsum([0, *booster.get_tree_leaf_counts()])
         values = booster.get_leaf_values().reshape(begins[-1], -1)
         return values[leaves.T + begins[first:last, None]]
 
-    def _answers(self, sums):
+    def response(self, sums):
         scale, bias = self.booster.get_scale_and_bias()
         sums, loss = sums * scale + bias, str(self.objective())
         if is_classifier(self.estimator):

@@ -1,27 +1,32 @@
-"""Data of estimators fitted in stages, before a run."""
+"""Data of estimators fitted in stages, before a run: y, weights, parameters of fit."""
 
 from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, column_or_1d, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from .._compat import _num_samples, check_in_memory, refuses_sparse
+from .._compat import _num_samples, _safe_indexing, check_in_memory, refuses_sparse
 from .._estimator.data.checks import (
     has_sparse_columns,
     validated_target,
+    validated_weights,
 )
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.prediction.decisions import known_labels, targets_of
 from .._warnings import warn
-from .growing import last_of
-from .kind import response_of
+from .adapter import response_of
 from .losses import LogLoss, LogLossOfLabels, WrongLabel, regression_loss
+from .run import last_of
 
 # Tables of CatBoost, XGBoost and LightGBM.
-OF_LIBRARIES = "Pool", "DMatrix", "QuantileDMatrix", "Dataset"
+LIBRARY_TABLES = "Pool", "DMatrix", "QuantileDMatrix", "Dataset"
 # Parameters that weigh classes, and values with which they do not.
 WEIGH_CLASSES = {
     "class_weight": (None,),
@@ -34,21 +39,15 @@ WEIGH_CLASSES = {
 }
 
 
-def known_of(staged, X, y):
-    """Fitted attributes about the data, known before the run.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the estimator does not accept the data.
-    """
+def checked_data(staged, adapter, X, y):
+    """Fitted attributes about the data, and y; raises what the data are refused for."""
     check_in_memory(X, y)
     if isinstance(X, RowSummary):
         raise TypeError(
             "Stages are fitted to rows, and a RowSummary has moments of most of "
             "them: pass X and y."
         )
-    if type(X).__name__ in OF_LIBRARIES:
+    if type(X).__name__ in LIBRARY_TABLES:
         raise TypeError(
             f"X is a {type(X).__name__}, of which folds cannot take some rows: pass "
             "its table as X, its labels as y, and weights and offsets to fit."
@@ -56,7 +55,7 @@ def known_of(staged, X, y):
     holder, last = copy(staged), last_of(staged.estimator)
     vars(holder).pop("estimator_", None)  # LightGBM has names of any columns
     if y is None:
-        validate_data(holder, X, y)  # which says so
+        validate_data(holder, X, y)  # raises
     validate_data(holder, X, skip_check_array=True)
     if has_sparse_columns(X) and refuses_sparse(staged):
         raise TypeError(
@@ -64,95 +63,60 @@ def known_of(staged, X, y):
             "pass X.sparse.to_dense()."
         )
     check_consistent_length(X, y)
-    y = validated_target(y, is_classifier(staged))
-    names = ("n_features_in_", "feature_names_in_")
-    found = {name: vars(holder)[name] for name in names if name in vars(holder)}
-    found["_is_multilabel"] = is_classifier(staged) and y.size > len(y)
-    if not is_classifier(staged):
-        found["_loss"] = regression_loss(staged._kind().minimising)
-    elif found["_is_multilabel"]:
-        check_takes_labels(staged)
-        found |= {"classes_": np.arange(y.shape[1]), "_loss": LogLossOfLabels()}
+    has_classes = is_classifier(staged)
+    y = validated_target(y, has_classes)
+    names = "n_features_in_", "feature_names_in_"
+    attributes = {name: vars(holder)[name] for name in names if name in vars(holder)}
+    attributes["_is_multilabel"] = has_classes and y.size > len(y)
+    if not has_classes:
+        attributes["_loss"] = regression_loss(adapter.minimising)
+    elif attributes["_is_multilabel"]:
+        if not get_tags(staged).classifier_tags.multi_label:
+            raise ValueError(
+                f"y has several labels for each row, and {type(last).__name__} has no "
+                "probabilities of them: take a forest, or MultiOutputClassifier of a "
+                "classifier with predict_proba."
+            )
+        attributes |= {"classes_": np.arange(y.shape[1]), "_loss": LogLossOfLabels()}
     else:
         check_classification_targets(y)
-        has_probabilities = response_of(last) == "predict_proba"
-        found["classes_"] = np.unique(column_or_1d(y))
-        if len(found["classes_"]) < 2:
+        classes = np.unique(column_or_1d(y))
+        if len(classes) < 2:
             raise ValueError("y has one class, and at least 2 classes are needed.")
-        found["_loss"] = LogLoss() if has_probabilities else WrongLabel()
-    return found
+        has_probabilities = response_of(last) == "predict_proba"
+        loss = LogLoss() if has_probabilities else WrongLabel()
+        attributes |= {"classes_": classes, "_loss": loss}
+    return attributes, y
 
 
-def check_takes_labels(staged):
-    """Raise where an estimator has no probabilities of several labels in a row."""
-    if not get_tags(staged).classifier_tags.multi_label:
-        name = type(last_of(staged.estimator)).__name__
-        raise ValueError(
-            f"y has several labels for each row, and {name} has no probabilities of "
-            "them: take a forest, or MultiOutputClassifier of a classifier with "
-            "predict_proba."
-        )
-
-
-def weights_of(kind, y, known, sample_weight):
+def weights_of(adapter, y, attributes, sample_weight):
     """Weights of the rows in mean losses, including class weights.
 
-    Parameters
-    ----------
-    kind : Kind
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-    known : dict
-        As :func:`known_of` returns it.
-    sample_weight : ndarray of shape (n_samples,) or None
-        What the estimator is fitted with.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
+    Shapes: y (n_samples,) or (n_samples, n_targets), sample_weight (n_samples,) or
+    None; returned (n_samples,).
     """
     y = np.asarray(y)
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
-    if "classes_" not in known or known["_is_multilabel"]:
+    if "classes_" not in attributes or attributes["_is_multilabel"]:
         return weights
     classes, label = np.unique(y, return_inverse=True)
-    by_class = kind.class_weights(classes, y.ravel(), weights)
+    by_class = adapter.class_weights(classes, y.ravel(), weights)
     return weights * by_class[label.ravel()]
 
 
-def weighing_classes(estimator):
-    """The parameters of an estimator that weigh classes, those of its parts included.
+def target_of(y, attributes):
+    """Targets as the loss needs them.
 
-    Returns
-    -------
-    dict
-        Their values, which do weigh classes.
+    Shapes: y (n_samples,) or (n_samples, n_targets); returned (n_samples, n_outputs).
     """
-    weighing = {}
-    for name, value in estimator.get_params().items():
-        off = WEIGH_CLASSES.get(name.rpartition("__")[2])
-        is_plain = isinstance(value, str | int | float | None)
-        if off is not None and not (is_plain and value in off):
-            weighing[name] = value
-    return weighing
-
-
-def warn_of_class_weights(kind, is_multilabel):
-    """Warn of parameters that weigh classes in the fits alone.
-
-    The early stopping of XGBoost and LightGBM does not count them either. Parameters of
-    estimators inside of others, such as those of bagging, are among them, and
-    ``class_weight`` of LightGBM's regressor, whose classes are the values of y.
-    """
-    weighs = is_classifier(kind.estimator) and not is_multilabel
-    weighed = kind.weighs_losses if weighs else ()
-    for name, value in weighing_classes(kind.estimator).items():
-        if name not in weighed:
-            warn(
-                f"{name}={value!r} of {type(kind.estimator).__name__} weighs classes "
-                "in the fits, but not in the losses that choose the number of stages: "
-                "sample_weight, passed to fit, weighs both.",
-                UserWarning,
-            )
+    if "classes_" not in attributes or attributes["_is_multilabel"]:
+        settings = {"ensure_2d": False, "ensure_all_finite": False, "input_name": "y"}
+        return check_array(y, dtype=np.float64, **settings).reshape(len(y), -1)
+    classes, loss = attributes["classes_"], attributes["_loss"]
+    label = known_labels(y, classes)
+    if loss == LogLoss():  # one column for each class, also for two of them
+        return np.eye(len(classes))[label]
+    return targets_of(label, len(classes), loss)
 
 
 def check_enough(y):
@@ -161,12 +125,134 @@ def check_enough(y):
         raise ValueError("Folds need at least 2 samples, got n_samples=1.")
 
 
-def target_of(y, known):
-    """Targets as the loss needs them, (n_samples, n_outputs)."""
-    if "classes_" not in known or known["_is_multilabel"]:
-        settings = {"ensure_2d": False, "ensure_all_finite": False, "input_name": "y"}
-        return check_array(y, dtype=np.float64, **settings).reshape(len(y), -1)
-    label, n_classes = known_labels(y, known["classes_"]), len(known["classes_"])
-    if known["_loss"] == LogLoss():  # which has the probabilities of both of two
-        return np.eye(n_classes)[label]
-    return targets_of(label, n_classes, known["_loss"])
+def weighing_classes(estimator):
+    """Parameters of an estimator, and of its parts, that weigh classes, by name."""
+    weighing = {}
+    for name, value in estimator.get_params().items():
+        off = WEIGH_CLASSES.get(name.rpartition("__")[2])
+        is_scalar = isinstance(value, str | int | float | None)
+        if off is not None and not (is_scalar and value in off):
+            weighing[name] = value
+    return weighing
+
+
+def warn_of_settings(adapter, run):
+    """Warn of parameters that the estimator's own fit reads and a staged run does not.
+
+    These are its early stopping and its metrics, and what weighs classes in the fits
+    alone: parameters of inner estimators, such as those of bagging, and
+    ``class_weight`` of LightGBM's regressor, which weighs values of y.
+    """
+    name, loss = type(adapter.estimator).__name__, run.attributes_of_data["_loss"]
+    settings = adapter.minimising.get_params(deep=False)
+    for parameter, off in adapter.early_stopping.items():
+        value = settings.get(parameter, off)
+        if value not in (off, "auto"):
+            warn(
+                f"{parameter}={value!r} of {name} is switched off: folds evaluate its "
+                "stages, and no rows are set aside.",
+                UserWarning,
+            )
+    for setting in adapter.unread_metrics(loss, run.main.params):
+        warn(
+            f"{setting} of {name} is not read: the {loss.name} judges its stages, or "
+            "what TrajectoryEarlyStoppingCV has as criterion.",
+            UserWarning,
+        )
+    has_weights = "classes_" in run.attributes_of_data
+    has_weights = has_weights and not run.attributes_of_data["_is_multilabel"]
+    in_losses = adapter.weighs_losses if has_weights else ()
+    for parameter, value in weighing_classes(adapter.estimator).items():
+        if parameter not in in_losses:
+            warn(
+                f"{parameter}={value!r} of {name} weighs classes in the fits, but not "
+                "in the losses that choose the number of stages: sample_weight, passed "
+                "to fit, weighs both.",
+                UserWarning,
+            )
+
+
+@dataclass(frozen=True)
+class FitParams:
+    """What ``fit`` is passed besides X and y, for the steps of a pipeline."""
+
+    # For the steps before the last, and for the last or the only one.
+    before: dict
+    last: dict
+    # Set by :meth:`checked`.
+    n_rows: int | None = None
+    # The parameter of the last step that is added to the sum of its stages.
+    offset: str | None = None
+    # Parameters of the last step with a value for every column.
+    of_columns: tuple = ()
+
+    @classmethod
+    def of(cls, estimator, adapter, params):
+        """The parameters ``params`` of an estimator, whose last step is adapted."""
+        before, last = {}, params
+        if isinstance(estimator, Pipeline):
+            before, last = _by_step(estimator, params)
+        offset = adapter.offset if last.get(adapter.offset) is not None else None
+        return cls(before, last, None, offset, adapter.of_columns)
+
+    def checked(self, n_rows):
+        """The same for ``n_rows`` rows, with valid weights and offsets of each."""
+        last = dict(self.last)
+        if last.get("sample_weight") is not None:
+            last["sample_weight"] = validated_weights(last["sample_weight"], n_rows)
+            if not last["sample_weight"].any():
+                raise ValueError("sample_weight is zero on all rows.")
+        name = self.offset
+        if name is not None:
+            shape = np.shape(last[name])
+            if len(shape) not in (1, 2) or shape[0] != n_rows:
+                raise ValueError(
+                    f"{name} must have shape ({n_rows},), or ({n_rows}, n) with a "
+                    f"number for each of n outputs or classes, got {shape}."
+                )
+            settings = {"ensure_2d": False, "input_name": name}
+            last[name] = check_array(last[name], dtype=np.float64, **settings)
+        return replace(self, last=last, n_rows=n_rows)
+
+    def rows(self, rows):
+        """The parameters of some rows: arrays and lists as long as X are indexed."""
+        parts = []
+        for params, of_columns in ((self.before, ()), (self.last, self.of_columns)):
+            part = dict(params)
+            for name in params.keys() - {*of_columns}:
+                value = params[name]
+                if hasattr(value, "__array__") and not hasattr(value, "shape"):
+                    value = np.asarray(value)
+                is_list = isinstance(value, list | tuple)
+                length = (len(value),) if is_list else getattr(value, "shape", ())[:1]
+                is_of_rows = length == (self.n_rows,)
+                part[name] = _safe_indexing(value, rows) if is_of_rows else value
+            parts.append(part)
+        return replace(self, before=parts[0], last=parts[1], n_rows=len(rows))
+
+    def offsets(self):
+        """Offsets of the rows, (n_rows, n_outputs); None without any."""
+        if self.offset is None:
+            return None
+        return self.last[self.offset].reshape(self.n_rows, -1)
+
+
+def _by_step(pipeline, params):
+    """Parameters for the steps before the last of a pipeline, and for the last."""
+    name, last = pipeline.steps[-1]
+    if get_config()["enable_metadata_routing"]:
+        before = pipeline[:-1].get_metadata_routing() if len(pipeline) > 1 else None
+        names = before.consumes("fit_transform", params) if before else ()
+        # Under the names that the last step has for them.
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=pipeline).add(last=last, method_mapping=fit)
+        of_last = router.route_params(caller="fit", params=params)["last"].fit
+        return {key: params[key] for key in names}, dict(of_last)
+    before, of_last = {}, {}
+    for key, value in params.items():
+        step, separator, parameter = key.partition("__")
+        if separator and step != name:
+            before[key] = value
+        else:
+            of_last[parameter or key] = value
+    return before, of_last

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -25,33 +25,36 @@ from .._compat import (
     validate_parameters,
     with_callbacks,
 )
-from .._estimator.data.checks import summed, validated_target
+from .._estimator.data.checks import summed
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.folds import group_numbers, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import Limit, Price, RecordsTrajectory
+from .._estimator.estimates.recording import (
+    INSTEAD,
+    Limit,
+    Price,
+    RecordsTrajectory,
+)
 from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
-from .._warnings import warn
-from . import held_out
+from ..optim.losses import Logistic, Multinomial
+from .adapters import CAN_BE_STAGED, PerOutput, adapter_of
 from .data import (
+    FitParams,
     check_enough,
-    known_of,
+    checked_data,
     target_of,
-    warn_of_class_weights,
+    warn_of_settings,
     weights_of,
 )
-from .fit_params import FitParams
-from .growing import StagedFit, cloned, last_of, prefix_of
-from .kinds import CAN, kind_of
-from .losses import compared_as
+from .losses import LogLoss
 from .prediction import PredictsByStages
-from .run import Evaluation, StagedRun
+from .run import HeldOutStages, StagedFit, StagedRun, cloned, last_of
 
-# A stage of a model and five folds takes so many seconds of however few rows.
+# Expected seconds for a stage of a model and five folds, of however few rows.
 SECONDS_OF_STAGE = 0.01
 
 
@@ -188,13 +191,14 @@ class Staged(
         -------
         self : object
         """
-        own, known = self.get_params(deep=False), self.get_params()
+        names, deep_names = self.get_params(deep=False), self.get_params()
         inner = self.estimator.get_params() if "estimator" not in params else {}
         of_estimator = {
             name: params.pop(name)
             for name in list(params)
-            # MultiOutputRegressor has an estimator too.
-            if name.partition("__")[0] not in own or (name in inner.keys() - known)
+            # MultiOutputRegressor has a parameter "estimator" too.
+            if name.partition("__")[0] not in names
+            or (name in inner.keys() - deep_names)
         }
         super().set_params(**params)
         if of_estimator:
@@ -205,9 +209,9 @@ class Staged(
         """A clone, even if scikit-learn refuses to clone the estimator."""
         holder = copy(self)
         holder.estimator = None
-        found = super(Staged, holder).__sklearn_clone__()
-        found.estimator = cloned(self.estimator)
-        return found
+        copied = super(Staged, holder).__sklearn_clone__()
+        copied.estimator = cloned(self.estimator)
+        return copied
 
     def __getattr__(self, name: str) -> Any:
         is_of_fit = name.endswith("_") and not name.startswith("_")
@@ -216,20 +220,22 @@ class Staged(
                 return getattr(self.estimator_, name)
         return super().__getattr__(name)
 
-    def _kind(self):
-        """The estimator, or the last step of a pipeline, as an object of its kind.
-
-        Raises
-        ------
-        ValueError
-            If it cannot be fitted in stages.
-        """
-        kind, last = kind_of(last_of(self.estimator)), last_of(self.estimator)
-        if kind is None:
+    def _adapter(self):
+        """The adapter of the estimator, or of the last step of a pipeline."""
+        last = last_of(self.estimator)
+        adapter = adapter_of(last)
+        if adapter is None:
             raise ValueError(
-                f"{type(last).__name__} cannot be fitted stage by stage: {CAN} can."
+                f"{type(last).__name__} cannot be fitted stage by stage: "
+                f"{CAN_BE_STAGED} can."
             )
-        return kind
+        return adapter
+
+    def _count_name(self, adapter):
+        """The parameter of ``estimator`` with the number of stages."""
+        is_pipeline = last_of(self.estimator) is not self.estimator
+        prefix = f"{self.estimator.steps[-1][0]}__" if is_pipeline else ""
+        return f"{prefix}{adapter.count}"
 
     # ------------------------------------------------------------------ fit
 
@@ -304,33 +310,19 @@ class Staged(
         return self._fit(X, y, sample_weight, params, n_updates)
 
     def _fit(self, X, y, sample_weight, params, n_updates=None):
-        kind = self._kind()
-        validate_parameters(kind.estimator)
-        n_planned = kind.n_planned()
-        n_stages = kind.n_next(n_updates or n_planned)
+        adapter = self._adapter()
+        validate_parameters(adapter.estimator)
+        n_planned = adapter.n_planned()
+        n_stages = adapter.n_next(n_updates or n_planned)
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
-        run, asked = self._live, self._asked()
-        is_anew = n_updates is None or run is None
-        if is_anew or not run.may_go_on(X, y, params, asked):
-            run = self._begun(X, y, params, asked)
-        self._live = None  # which an error would leave half grown
-        # At every call: of several only what the last one warns of is heard.
-        for asked in kind.asked_to_stop():
-            warn(
-                f"{asked} of {type(kind.estimator).__name__} is switched off: folds "
-                "evaluate its stages, and no rows are set aside.",
-                UserWarning,
-            )
-        loss = run.names["_loss"]
-        for asked in kind.unread_metrics(loss, run.main.params):
-            warn(
-                f"{asked} of {type(kind.estimator).__name__} is not read: the "
-                f"{loss.name} judges its stages, or what TrajectoryEarlyStoppingCV has "
-                "as criterion.",
-                UserWarning,
-            )
-        warn_of_class_weights(kind, run.names["_is_multilabel"])
+        settings = self._run_settings(adapter)
+        run, self._live = self._live, None  # an error may leave it half grown
+        is_new = n_updates is None or run is None
+        if is_new or not run.may_go_on(X, y, params, settings):
+            run = self._begun(adapter, X, y, params, settings)
+        # At every call: where several calls warn, those of the last one are shown.
+        warn_of_settings(adapter, run)
         progress = FitProgress(
             self,
             n_planned=n_stages - run.n_stages,
@@ -343,10 +335,71 @@ class Staged(
         n_iter, is_over = self._grown(run, n_stages, progress)
         attributes = run.attributes(n_iter)
         progress.finish(n_iter, attributes)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        for name in list(vars(self)):
+            if name.endswith("_"):
+                delattr(self, name)
         vars(self).update(attributes, _live=run, _residuals_kept=None, _dropped=())
         return is_over or n_iter == n_planned
+
+    def _run_settings(self, adapter):
+        """Parameters that must not change while a run goes on: all but its length."""
+        settings = self.get_params()
+        for name, value in self.get_params().items():
+            are_steps = isinstance(value, list) and name.startswith("estimator__")
+            if are_steps or name in ("n_jobs", "verbose"):
+                del settings[name]
+            elif hasattr(value, "get_params"):  # its parameters are settings too
+                settings[name] = type(value)
+        settings.pop(f"estimator__{self._count_name(adapter)}", None)
+        return snapshot(settings)
+
+    def _begun(self, adapter, X, y, params, settings):
+        """A run without stages."""
+        passed = X, y, params
+        attributes, y = checked_data(self, adapter, X, y)
+        # The splitter, and parameters of its split and of fit.
+        of_split = params
+        if not get_config()["enable_metadata_routing"]:
+            of_split = {"groups": params["groups"]} if "groups" in params else {}
+        splitter, of_split = splitter_of(self, y, of_split)
+        of_fit = self._fit_params(adapter, params).checked(_num_samples(y))
+        # Targets and weights in the losses.
+        sample_weight = of_fit.last.get("sample_weight")
+        weights = weights_of(adapter, y, attributes, sample_weight)
+        groups, target = group_numbers(of_split), target_of(y, attributes)
+        attributes["_loss"].check_target(target)
+        attributes |= {
+            "_offset": of_fit.offset,
+            "_row_weights": weights,
+            "_groups": groups,
+        }
+        splits = []
+        if splitter is not None:
+            check_enough(y)
+            rows, drawn = np.arange(len(target)), list(splitter.split(X, y, **of_split))
+            folds = folds_of(drawn, np.where(weights > 0, rows, -1))
+            # Folds are fitted to rows of zero weight too: an estimator may draw rows.
+            splits = [(rows[fit], left) for (fit, _), (_, left) in zip(drawn, folds)]
+        return StagedRun.begun(
+            self.estimator,
+            adapter,
+            passed,
+            settings,
+            summed(X),
+            y,
+            of_fit,
+            attributes,
+            target,
+            splits,
+        )
+
+    def _fit_params(self, adapter, params):
+        """Parameters of the estimator's ``fit`` among those of this one."""
+        of_fit = routed(self, "fit", "estimator", "fit", params)
+        if not get_config()["enable_metadata_routing"]:
+            of_fit = dict(params)
+            of_fit.pop("groups", None)
+        return FitParams.of(self.estimator, adapter, of_fit)
 
     def _grown(self, run, n_stages, progress):
         """Grow a run to ``n_stages``; its number of stages, and whether it is over.
@@ -368,104 +421,46 @@ class Staged(
                 progress.report(run.attributes(run.n_stages))
         return run.n_stages, False
 
-    def _asked(self):
-        """Parameters that a run which goes on must have, but for its length."""
-        count = f"{prefix_of(self.estimator)}{self._kind().count_name()}"
-        asked = self.get_params()
-        for name in (f"estimator__{count}", "n_jobs", "verbose"):
-            asked.pop(name, None)
-        for name, value in self.get_params().items():
-            if hasattr(value, "get_params"):  # its parameters are there as well
-                asked[name] = type(value)
-            elif name.startswith("estimator__") and isinstance(value, list):
-                del asked[name]  # steps
-        return snapshot(asked)
-
-    def _begun(self, X, y, params, asked):
-        """A run without stages yet."""
-        known, passed = known_of(self, X, y), (X, y, params)
-        y = validated_target(y, is_classifier(self))
-        splitter, of_split = self._splitter(y, params)
-        of_fit = self._params_of_fit(params).checked(_num_samples(y))
-        known["_offset"] = of_fit.offset
-        weights = weights_of(self._kind(), y, known, of_fit.last.get("sample_weight"))
-        known["_row_weights"] = weights
-        known["_groups"] = groups = group_numbers(of_split)
-        target = target_of(y, known)
-        known["_loss"].check_target(target)
-        rows, loss = np.arange(len(target)), known["_loss"]
-        classes = None if known["_is_multilabel"] else known.get("classes_")
-        evaluated_on = target, weights, classes
-        training = Evaluation(loss, [(rows, rows)], *evaluated_on, most_kept=0)
-        evaluation = None
-        if splitter is not None:
-            check_enough(y)
-            splits = list(splitter.split(X, y, **of_split))
-            folds = folds_of(splits, np.where(weights > 0, rows, -1))
-            # Rows of no weight are fitted too: others are drawn with them.
-            folds = [
-                (rows[fit], left_out) for (fit, _), (_, left_out) in zip(splits, folds)
-            ]
-            evaluation = Evaluation(
-                loss, folds, *evaluated_on, held_out.MOST_KEPT, groups
-            )
-        # What is passed again is known by being the same objects.
-        data, evaluations = (summed(X), y), (training, evaluation)
-        return StagedRun.of(
-            self.estimator, passed, asked, data, of_fit, *evaluations, known
-        )
-
-    def _splitter(self, y, params):
-        """The splitter, and parameters of its ``split``."""
-        if not get_config()["enable_metadata_routing"]:
-            params = {name: params[name] for name in params if name == "groups"}
-        return splitter_of(self, y, params)
-
-    def _params_of_fit(self, params):
-        """Parameters of the estimator's ``fit``."""
-        of_fit = routed(self, "fit", "estimator", "fit", params)
-        if not get_config()["enable_metadata_routing"]:
-            of_fit = {name: params[name] for name in params if name != "groups"}
-        return FitParams.of(self.estimator, self._kind(), of_fit)
-
     def _release(self):
         """Free memory that only further stages need."""
         self._live, path = None, vars(self).get("cv_prediction_path_")
-        if isinstance(path, held_out.HeldOutStages):
+        if isinstance(path, HeldOutStages):
             self.cv_prediction_path_ = path.released()
 
     # ------------------------------------------------------------------ hooks
 
     def _parameters_at(self, t):
-        """The number of stages, under the name of the estimator's parameter."""
-        return {f"{prefix_of(self.estimator)}{self._kind().count_name()}": t}
+        return {self._count_name(self._adapter()): t}
 
     def _changes_strength(self):
         return False
 
     def _ended_by(self):
-        kind = self._kind()
-        if self.n_iter_ < kind.n_planned():
+        adapter = self._adapter()
+        n_planned = adapter.n_planned()
+        if self.n_iter_ < n_planned:
             return None
-        name = f"{prefix_of(self.estimator)}{kind.count_name()}"
-        advice = f"{name}={kind.n_planned()} may be too small"
-        return Limit(name, advice, kind.unit)
+        name = self._count_name(adapter)
+        return Limit(name, f"{name}={n_planned} may be too small", adapter.unit)
 
     def _default_patience(self):
-        return self._kind().patience
+        return self._adapter().patience
 
     def _price(self, n_rows, n_columns, n_outputs):
-        kind, n_entries = self._kind(), n_rows * n_columns
-        n_stages = kind.n_planned()
-        n_each = n_outputs if kind.grows_by_class else 1
-        stage = n_each * (SECONDS_OF_STAGE + kind.seconds_of_stage * n_entries)
-        n_first = kind.n_next(1)  # all of those that cannot be continued
-        start = kind.seconds_to_start * n_entries
+        adapter, n_entries = self._adapter(), n_rows * n_columns
+        n_stages = adapter.n_planned()
+        seconds = SECONDS_OF_STAGE + adapter.seconds_of_stage * n_entries
+        stage = seconds * (n_outputs if adapter.grows_by_class else 1)
+        n_first = adapter.n_next(1)  # all of those that cannot be continued
+        start = adapter.seconds_to_start * n_entries
         return Price(start, n_first * stage, ceil(n_stages / n_first))
 
     def _loss_on(self, X, y):
-        known = known_of(self, X, y)
-        return compared_as(known["_loss"], len(known.get("classes_", ())))
+        attributes, _ = checked_data(self, self._adapter(), X, y)
+        if attributes["_loss"] != LogLoss():
+            return attributes["_loss"]
+        # As other classifiers name it.
+        return Logistic() if len(attributes["classes_"]) == 2 else Multinomial()
 
     def _held_out_losses(self, name, y):
         path = vars(self).get(ESTIMATES[name].predictions)
@@ -477,14 +472,13 @@ class Staged(
         return target_of(y, vars(self))
 
     def _check_data(self, X, y, sample_weight=None):
-        """Raise what the estimator would raise, by fitting one stage."""
+        adapter = self._adapter()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        known_of(self, X, y)
+        _, y = checked_data(self, adapter, X, y)
         params, X = FitParams({}, weights).checked(_num_samples(y)), summed(X)
-        y = validated_target(y, is_classifier(self))
-        one = StagedFit.of(self.estimator, X, y, params, held_out=X)
+        one = StagedFit.begun(self.estimator, adapter, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):
-            one.grown(self._kind().n_next(1))
+            one.grown(adapter.n_next(1))
         check_enough(y)
 
     def get_metadata_routing(self) -> Any:
@@ -502,12 +496,41 @@ class Staged(
         return router.add(splitter=check_cv(self.cv), method_mapping=split)
 
     def __sklearn_tags__(self):
-        kind = kind_of(self.estimator)
-        tags = get_tags(self.estimator) if kind is None else kind.tags()
+        tags = get_tags(self.estimator)
         tags.array_api_support = False
+        if isinstance(self.estimator, PerOutput.classes):  # it passes X on
+            tags.input_tags = get_tags(self.estimator.estimator).input_tags
         of_classes, of_target = tags.classifier_tags, tags.target_tags
         if of_classes is not None:  # several labels in a row need probabilities
             of_classes.multi_label |= of_target.multi_output
             of_classes.multi_label &= self._response() == "predict_proba"
             of_target.multi_output = of_classes.multi_label
         return tags
+
+
+def recorded(estimator, n_jobs=None):
+    """An estimator that records its trajectory: :class:`Staged` where it is needed.
+
+    The estimator itself is returned if it records its trajectory, if an estimator of
+    skacv replaces it, or if it cannot be fitted in stages. ``n_jobs`` threads fit the
+    model and its folds.
+    """
+    last = last_of(estimator)
+    records = isinstance(estimator, RecordsTrajectory)
+    records = records or isinstance(last, RecordsTrajectory)
+    if records or type(last).__name__ in INSTEAD or adapter_of(last) is None:
+        return estimator
+    # LightGBM prints nothing where it is -1.
+    verbose = (getattr(last, "verbose", 0) or 0) > 0
+    return Staged(estimator, n_jobs=n_jobs, verbose=verbose)
+
+
+def offset_of(estimator, params):
+    """The parameter of ``fit`` that is an offset, which ``predict`` leaves out.
+
+    None if ``params``, those of fit besides X and y, have no offset.
+    """
+    if not isinstance(estimator, Staged):
+        return None
+    adapter = estimator._adapter()
+    return estimator._fit_params(adapter, params).offset

@@ -8,10 +8,9 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from .._compat import _num_samples
+from .adapter import PATIENCE_IN_TREES
 from .boosters import SumsOfLeaves, Updated
 
-# Stages without a split, in a row, after which there are no more.
-WITHOUT_SPLIT = 50
 # Objectives by what they make of sums of trees.
 SUMS = {
     "regression",
@@ -43,20 +42,18 @@ class LightGBM(Updated, SumsOfLeaves):
     """Boosted trees of LightGBM.
 
     A stage for which it finds no split has no trees, as in its own fit, which goes on:
-    other rows and columns may be drawn for the next. After some in a row there are no
-    more stages.
-
-    Attributes
-    ----------
-    ends : list of int
-        How many trees there are after every stage.
-    n_threads : int
-        How many the fit has, which predictions must have as well; 0 is all.
+    other rows and columns may be drawn for the next. After ``PATIENCE_IN_TREES`` in a
+    row there are no more stages.
     """
+
+    # The number of trees after every stage.
+    ends: list
+    # Threads of the fit, which predictions must have as well; 0 is all.
+    n_threads: int
 
     library = "lightgbm"
     names = "LGBMRegressor", "LGBMClassifier"
-    others = "DaskLGBMRegressor", "DaskLGBMClassifier"
+    excluded = "DaskLGBMRegressor", "DaskLGBMClassifier"
     aliases = (
         "num_iterations",
         "num_iteration",
@@ -69,13 +66,13 @@ class LightGBM(Updated, SumsOfLeaves):
         "num_boost_round",
         "max_iter",
     )
-    own_stopping = {
+    early_stopping = {
         "early_stopping_round": None,
         "early_stopping_rounds": None,
         "early_stopping": None,
         "n_iter_no_change": None,
     }
-    loud = "verbose", "verbosity"
+    verbose_params = "verbose", "verbosity"
     grows_with = {"verbose": -1}
     allowed = dict.fromkeys(
         ("boosting_type", "boosting", "boost"), ("gbdt", "gbrt", "goss")
@@ -89,7 +86,7 @@ class LightGBM(Updated, SumsOfLeaves):
     metrics = "eval_metric", "metric", "metrics", "metric_types"
 
     def n_planned(self):
-        return self.estimator.get_params(deep=False)[self.count_name()]
+        return self.estimator.get_params(deep=False)[self.count]
 
     def begun(self):
         if is_classifier(self.estimator) and callable(self.objective()):
@@ -99,32 +96,43 @@ class LightGBM(Updated, SumsOfLeaves):
             )
         return super().begun()
 
-    def _begin(self, n_stages, X, y, params):
+    def begin(self, n_stages, X, y, params):
         from lightgbm import Booster
 
-        first = _FirstIteration()
-        self.estimator.fit(X, y, callbacks=[first], **params)
-        del self.estimator.booster_.update
-        self.booster, self.ends = Booster(first.params, first.rows), [0]
-        self.training = first.rows, first.objective
-        self.n_threads = first.params.get("num_threads", 0)
+        first = {}
 
-    def _update(self, rows, objective):
+        def record(env):
+            first.update(params=env.params, rows=env.model.train_set)
+            env.model.update = lambda train_set=None, fobj=None: first.update(
+                objective=fobj
+            )
+
+        # The trees of a fit are freed at its end. Its first update is skipped, and made
+        # later by a booster with the same rows.
+        record.before_iteration = True
+        self.estimator.fit(X, y, callbacks=[record], **params)
+        del self.estimator.booster_.update
+        self.booster, self.ends = Booster(first["params"], first["rows"]), [0]
+        self.training = first["rows"], first["objective"]
+        self.n_threads = first["params"].get("num_threads", 0)
+
+    def update(self, rows, objective):
         self.booster.update(fobj=objective)
         # Copies, which do not grow, have a list of their own.
         self.ends = ends = [*self.ends, self.booster.current_iteration()]
-        return len(ends) > WITHOUT_SPLIT and ends[-1 - WITHOUT_SPLIT] == ends[-1]
+        n_without = PATIENCE_IN_TREES
+        return len(ends) > n_without and ends[-1 - n_without] == ends[-1]
 
     @property
     def n_stages(self):
         return len(self.ends) - 1
 
     def at(self, t):
-        found = copy(self.estimator)
-        found._other_params = copy(found._other_params)
-        found.set_params(**{self.count_name(): t})
-        found._Booster = self._first(t)
-        return found
+        stopped = copy(self.estimator)
+        stopped._other_params = copy(stopped._other_params)
+        stopped.set_params(**{self.count: t})
+        stopped._Booster = self._first(t)
+        return stopped
 
     def _first(self, t):
         """The trees of the first stages, without training rows."""
@@ -133,35 +141,40 @@ class LightGBM(Updated, SumsOfLeaves):
         n_trees = self.ends[t]
         return Booster(model_str=self.booster.model_to_string(num_iteration=n_trees))
 
-    def _copied(self):
-        return self._first(self.n_stages)
+    def without_rows(self):
+        finished = copy(self)
+        finished.booster = self._first(self.n_stages)
+        return finished
 
-    def _of_trees(self, X, first, last):
-        ends = self.ends[first : last + 1]
-        n_outputs = self.booster.num_model_per_iteration()
-        found = np.zeros((last - first, _num_samples(X), n_outputs))
-        if ends[-1] > ends[0]:
-            found[np.diff(ends) > 0] = self._trees(X, ends[0], ends[-1])
-        return found
-
-    def _trees(self, X, first, last):
-        """The terms of some trees, (last - first, n_samples, n_outputs)."""
-        booster, n_trees = self.booster, last - first
-        n_outputs = booster.num_model_per_iteration()
-        params = self.estimator.get_params()
+    def leaves(self, X, first, last):
+        booster, params = self.booster, self.estimator.get_params()
+        ends, n_outputs = self.ends[first : last + 1], booster.num_model_per_iteration()
+        values = np.zeros((last - first, _num_samples(X), n_outputs))
+        n_trees = ends[-1] - ends[0]
+        if not n_trees:
+            return values
         # As many threads as the fit has: the number holds for all of LightGBM, and
         # linear trees that go on with more of them than they began with crash.
         predict = partial(booster.predict, X, num_threads=self.n_threads)
         if params.get("linear_tree") or params.get("linear_trees"):
             tree = partial(predict, num_iteration=1, raw_score=True)
-            found = [tree(start_iteration=t) for t in range(first, last)]
-            return np.stack(found).reshape(n_trees, -1, n_outputs)
-        leaves = predict(start_iteration=first, num_iteration=n_trees, pred_leaf=True)
-        trees = enumerate(leaves.T, first * n_outputs)
-        found = np.stack([_values_of(booster, *each) for each in trees])
-        return found.reshape(n_trees, n_outputs, -1).transpose(0, 2, 1)
+            of_trees = [tree(start_iteration=t) for t in range(ends[0], ends[-1])]
+            of_trees = np.stack(of_trees).reshape(n_trees, -1, n_outputs)
+        else:
+            leaves = predict(
+                start_iteration=ends[0], num_iteration=n_trees, pred_leaf=True
+            )
+            of_trees = []
+            for tree, leaf in enumerate(leaves.T, ends[0] * n_outputs):
+                unique, index = np.unique(leaf, return_inverse=True)
+                outputs = [booster.get_leaf_output(tree, int(k)) for k in unique]
+                of_trees.append(np.array(outputs)[index])
+            of_trees = np.stack(of_trees).reshape(n_trees, n_outputs, -1)
+            of_trees = of_trees.transpose(0, 2, 1)
+        values[np.diff(ends) > 0] = of_trees
+        return values
 
-    def _answers(self, sums):
+    def response(self, sums):
         params, objective = self.estimator.get_params(), self.estimator.objective_
         if objective in SOFTMAX:
             return softmax(sums, axis=2)
@@ -174,25 +187,3 @@ class LightGBM(Updated, SumsOfLeaves):
         if objective in INTENSITY:
             return np.log1p(np.exp(sums))
         return np.sign(sums) * sums**2 if params.get("reg_sqrt") else sums
-
-
-class _FirstIteration:
-    """A callback of LightGBM that keeps what the first update of a fit would be.
-
-    It is not taken: the trees of a fit are freed at its end.
-    """
-
-    before_iteration = True
-
-    def __call__(self, env):
-        self.params, self.rows = env.params, env.model.train_set
-        env.model.update = self._instead
-
-    def _instead(self, train_set=None, fobj=None):
-        self.objective = fobj
-
-
-def _values_of(booster, tree, leaves):
-    """Values of a tree of LightGBM for rows in these leaves."""
-    found, place = np.unique(leaves, return_inverse=True)
-    return np.array([booster.get_leaf_output(tree, int(leaf)) for leaf in found])[place]

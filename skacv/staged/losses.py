@@ -36,13 +36,7 @@ class Pinball(Loss):
 
 @dataclass(frozen=True)
 class HalfDeviance(Loss):
-    """Half the Tweedie deviance of a mean, of power above 1 and at most 2.
-
-    Attributes
-    ----------
-    power : float
-        2 is the gamma deviance.
-    """
+    """Half the Tweedie deviance of power 1 to 2; 2 is the gamma deviance."""
 
     power: float = 2.0
     target_range = 0.0, np.inf
@@ -80,10 +74,9 @@ class HalfDeviance(Loss):
 
 @dataclass(frozen=True)
 class LogLoss(Loss):
-    """Minus the logarithm of the probability of a row's class.
+    """Minus the logarithm of the probability of a row's class, clipped.
 
-    Predictions are the probabilities of all classes. As in
-    :func:`sklearn.metrics.log_loss`, they are clipped at the precision of floats.
+    Shapes: target and predictor (n_samples, n_classes, ...).
     """
 
     name = "log loss"
@@ -100,8 +93,7 @@ class LogLoss(Loss):
 class LogLossOfLabels(Loss):
     """Minus the logarithm of the probability of a label, or of its absence.
 
-    Predictions are the probabilities of the labels of a row, which may have several.
-    They are clipped as in :class:`LogLoss`.
+    Shapes: target and predictor (n_samples, n_labels, ...).
     """
 
     name = LogLoss.name
@@ -133,16 +125,11 @@ def compared_as(loss, n_classes):
     return loss
 
 
-def _first(params, *names):
-    """The value of the first of some parameters that is set."""
-    return next((params[name] for name in names if params.get(name) is not None), None)
-
-
 def _pinball(params):
-    """The pinball loss of the quantile in use."""
-    quantile = _first(params, "quantile", "quantile_alpha", "alpha")
-    if quantile is None:  # as CatBoost and LightGBM take it
-        quantile = 0.5 if "loss_function" in params else 0.9
+    """The pinball loss of the quantile in use; CatBoost and LightGBM have defaults."""
+    values = (params.get(name) for name in ("quantile", "quantile_alpha", "alpha"))
+    default = 0.5 if "loss_function" in params else 0.9
+    quantile = next((value for value in values if value is not None), default)
     try:
         return Pinball(float(quantile))
     except (TypeError, ValueError):
@@ -153,13 +140,15 @@ def _pinball(params):
 
 def _tweedie(params):
     """Half the deviance of a power, 1.5 by default; that of Poisson for 1."""
-    power = float(_first(params, "tweedie_variance_power", "variance_power") or 1.5)
+    names = "tweedie_variance_power", "variance_power"
+    powers = [params[name] for name in names if params.get(name) is not None]
+    power = float(powers[0] if powers else 0) or 1.5
     return Poisson() if power == 1 else HalfDeviance(power)
 
 
 # By what scikit-learn, XGBoost, LightGBM and CatBoost call the losses of regression.
 # Robust losses are evaluated as absolute errors.
-ABSOLUTE = (
+ABSOLUTE_ERRORS = (
     "absolute_error",
     "huber",
     "epsilon_insensitive",
@@ -174,15 +163,15 @@ ABSOLUTE = (
     "mape",
     "mean_absolute_percentage_error",
 )
-NAMED = {
-    **dict.fromkeys(ABSOLUTE, lambda params: AbsoluteError()),
+LOSSES = {
+    **dict.fromkeys(ABSOLUTE_ERRORS, lambda params: AbsoluteError()),
     **dict.fromkeys(("poisson", "count:poisson"), lambda params: Poisson()),
     **dict.fromkeys(("gamma", "reg:gamma"), lambda params: HalfDeviance(2.0)),
     **dict.fromkeys(("tweedie", "reg:tweedie"), _tweedie),
     **dict.fromkeys(("quantile", "multiquantile", "reg:quantileerror"), _pinball),
 }
-# The last three are other names of LightGBM.
-PARAMETERS = (
+# The parameters that name it. The last three are aliases of LightGBM.
+LOSS_PARAMETERS = (
     "loss",
     "objective",
     "loss_function",
@@ -196,18 +185,14 @@ PARAMETERS = (
 def regression_loss(estimator):
     """The loss that a regressor's parameters name, otherwise the squared error."""
     params = estimator.get_params(deep=False)
-    for name in (params.get(parameter) for parameter in PARAMETERS):
-        if isinstance(name, str):
-            name, settings = _parted(name.lower())
-            if name in NAMED:
-                return NAMED[name](params | settings)
+    for parameter in LOSS_PARAMETERS:
+        name = params.get(parameter)
+        if not isinstance(name, str):
+            continue
+        name, settings = name.lower(), ""
+        if name not in LOSSES:  # such as CatBoost's "Quantile:alpha=0.9"
+            name, _, settings = name.partition(":")
+        if name in LOSSES:
+            pairs = [pair.split("=") for pair in settings.split(";") if "=" in pair]
+            return LOSSES[name](params | dict(pairs))
     return SquaredError()
-
-
-def _parted(name):
-    """A name and its settings, as in CatBoost's "Quantile:alpha=0.9"."""
-    if name in NAMED:  # XGBoost says "reg:gamma"
-        return name, {}
-    name, _, settings = name.partition(":")
-    pairs = (each.split("=") for each in settings.split(";") if "=" in each)
-    return name, dict(pairs)

@@ -25,11 +25,10 @@ from .._estimator.prediction.decisions import indicator_of, label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import checked_iterate
+from .adapter import label_probabilities, response_of
 from .data import target_of
-from .growing import last_of
-from .kind import response_of
-from .kinds import label_probabilities
 from .losses import regression_loss
+from .run import last_of
 
 
 def _inner_has(name):
@@ -52,7 +51,8 @@ class PredictsByStages(FittedState):
         -------
         ndarray of int
         """
-        check_is_fitted(self)
+        if "n_iter_" not in vars(self):  # first, since the check reads tags
+            check_is_fitted(self)
         if self._dropped:
             return np.array([self.iteration_])
         stages = self._model.stages.recorded()
@@ -225,10 +225,11 @@ class PredictsByStages(FittedState):
         target = target_of(validated_target(y, is_classifier(self)), vars(self))
         check_consistent_length(X, target)
         weights = validated_weights(sample_weight, len(target))
-        found = (
-            row_losses(self._loss, target, each[None])[0] for each in self._staged(X)
-        )
-        return np.array([np.average(losses, weights=weights) for losses in found])
+        mean_losses = []
+        for predictions in self._staged(X):
+            losses = row_losses(self._loss, target, predictions[None])[0]
+            mean_losses.append(np.average(losses, weights=weights))
+        return np.array(mean_losses)
 
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the stages in use, by the ``score`` of the estimator.
@@ -366,7 +367,7 @@ class PredictsByStages(FittedState):
         y = np.asarray(y)
         if not is_classifier(self):
             # Deviances of counts need means above zero.
-            least, _ = regression_loss(self._kind().minimising).target_range
+            least, _ = regression_loss(self._adapter().minimising).target_range
             return self._held_out_estimator(y + 1.0 if least == 0 else y, 0)
         trial = copy(self)
         trial._is_multilabel = is_indicator(y)

@@ -1,172 +1,393 @@
-"""A model and its folds, grown side by side."""
+"""A model and its folds, grown side by side, with held-out predictions of every stage.
+
+A :class:`StagedRun` has a :class:`StagedFit` for the model and for each fold. An
+:class:`Evaluation` has their predictions, which are :class:`HeldOutStages`, and losses.
+"""
 
 import warnings
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import column_or_1d, indexable
+from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d, gen_batches, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._compat import _safe_indexing
+from .._compat import _num_samples, _safe_indexing
+from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.held_out_losses import row_losses
+from .._estimator.estimates.held_out_paths import RunningPath
 from .._estimator.parameters import are_same
+from ..optim.array_path import StoredPath, with_room
+from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
-from .growing import StagedFit
-from .held_out import HeldOutStages
+from .adapter import StagedAdapter, response_of
+from .adapters import adapter_of
 from .losses import WrongLabel
+
+
+def last_of(estimator):
+    """The last step of a pipeline; any other estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def cloned(estimator):
+    """A clone of an estimator, or of a list of estimators and names.
+
+    It may be one that can be fitted in stages and that scikit-learn cannot clone.
+    """
+    if isinstance(estimator, list | tuple):
+        return type(estimator)(map(cloned, estimator))
+    if isinstance(estimator, Pipeline):
+        *before, (name, last) = estimator.steps
+        holder = copy(estimator)
+        holder.steps = [*before, (name, "passthrough")]
+        clone_of_holder = clone(holder)
+        clone_of_holder.steps[-1] = name, cloned(last)
+        return clone_of_holder
+    adapter = adapter_of(estimator) if hasattr(estimator, "get_params") else None
+    return clone(estimator, safe=False) if adapter is None else adapter.cloned()
+
+
+def n_stages_per_block(size):
+    """Number of stages whose predictions, of ``size`` numbers each, fit in memory.
+
+    They are read with their losses, and with the sums and parts that both are made of.
+    """
+    n_arrays = 4
+    return n_per_block(n_arrays * np.dtype(np.float64).itemsize * size, MEMORY_BYTES)
+
+
+@dataclass
+class StagedFit:
+    """An estimator on some rows, stage by stage, with rows that are held out of them.
+
+    Shapes: offset (n_held_out, n_outputs) or None.
+    """
+
+    # The last step of a pipeline, or the only estimator.
+    stages: StagedAdapter
+    X: object
+    y: object
+    # Of ``fit`` of the last step.
+    params: dict
+    # As passed to the last step.
+    held_out: object
+    # Added to the sums of stages for the held-out rows.
+    offset: np.ndarray | None = None
+    # The fitted steps before the last, if any, and the name of the last one.
+    before: Pipeline | None = None
+    name: str = ""
+
+    @classmethod
+    def begun(cls, estimator, adapter, X, y, params, held_out, offset=None):
+        """An estimator without stages; the steps before the last are fitted."""
+        before, name = None, ""
+        if isinstance(estimator, Pipeline):
+            name = estimator.steps[-1][0]
+            before = clone(estimator[:-1]) if len(estimator) > 1 else None
+        stages = adapter.begun()
+        if before is not None:
+            X = before.fit_transform(X, y, **params.before)
+            held_out = before.transform(held_out)
+        return cls(stages, X, y, params.last, held_out, offset, before, name)
+
+    def grown(self, n_stages):
+        """The same with ``n_stages`` stages."""
+        self.stages.grow(n_stages, self.X, self.y, self.params)
+        return self
+
+    def at(self, t):
+        """The estimator with the first ``t`` stages, as fitted attributes."""
+        fitted = self.stages.at(t)
+        if self.name:
+            before = [] if self.before is None else self.before.steps
+            fitted = Pipeline([*before, (self.name, fitted)])
+        return {"estimator_": fitted, "iteration_": t}
+
+    def held_out_predictions(self, first, last, classes, side_runs=None):
+        """Predictions of stages ``first + 1`` to ``last`` for the held-out rows.
+
+        The second result is passed as ``side_runs`` where they are predicted from
+        ``last`` on. Shapes: returned (last - first, n_held_out, ...).
+        """
+        begin, has_ended = first, first >= self.stages.n_stages
+        if self.offset is not None and (side_runs is None or has_ended):
+            begin, side_runs = 0, self.offset
+        predictions, side_runs = self.stages.predictions_to(
+            self.held_out, begin, last, side_runs
+        )
+        predictions = predictions[first - begin :]
+        if classes is not None:
+            predictions = self._for_classes(predictions, classes)
+        return predictions, side_runs
+
+    def staged(self, X, last):
+        """Yield predictions of the available stages up to ``last`` for any rows."""
+        X = X if self.before is None else self.before.transform(X)
+        stages = self.stages.recorded()
+        stages = stages[stages <= last]
+        size = n_stages_per_block(_num_samples(X))
+        side_runs, reached = None, 0
+        for run in np.split(stages, 1 + np.flatnonzero(np.diff(stages) > 1)):
+            for block in gen_batches(len(run), size):
+                first, end = run[block][0] - 1, run[block][-1]
+                predictions, side_runs = self.stages.predictions(
+                    X, first, end, side_runs if first == reached else None
+                )
+                reached = end
+                yield from predictions
+
+    def _for_classes(self, predictions, classes):
+        """Predictions for all classes: those that the rows lack have probability 0.
+
+        Their decision is less than any other. Other classes than ``classes``, or
+        another order of them, raise a ValueError.
+        """
+        last = self.stages.fitted()
+        indices = np.searchsorted(classes, last.classes_)
+        are_same_classes = np.array_equal(
+            classes[indices % len(classes)], last.classes_
+        )
+        if not are_same_classes or (np.diff(indices) <= 0).any():
+            raise ValueError(
+                f"{type(last).__name__} has the classes {last.classes_.tolist()}, and "
+                f"y has {classes.tolist()} in order: number the classes of y, as "
+                "LabelEncoder does, and name them to the estimator in order or not "
+                "at all."
+            )
+        if len(indices) == len(classes):
+            return predictions
+        are_decisions = response_of(last) != "predict_proba"
+        if are_decisions and predictions.ndim == 2:  # of two classes
+            predictions = np.stack([-predictions, predictions], axis=2)
+        shape, dtype = (*predictions.shape[:2], len(classes)), predictions.dtype
+        padded = np.full(shape, np.finfo(dtype).min if are_decisions else 0, dtype)
+        # With one class boosting predicts two columns, and the first is that class.
+        padded[..., indices] = predictions[..., : len(indices)]
+        return padded
+
+    def without_training_rows(self):
+        """A fit with the held-out rows only."""
+        stages = self.stages.without_rows()
+        return replace(self, stages=stages, X=None, y=None, params={})
+
+
+class HeldOutStages(RunningPath):
+    """Held-out predictions of every stage, fold after fold.
+
+    Row 0 has the predictions without any stage. Beyond ``most_kept`` numbers in all the
+    stages predict again when a row is read. ``folds`` have one stage at least.
+    Shapes: constants n_folds times (n_outputs,).
+    """
+
+    def __init__(self, folds, classes, constants, most_kept):
+        self._folds, self._classes, self._most_kept = folds, classes, most_kept
+        # The next stage to predict, and what the folds pass on to it.
+        self._next = 0, ()
+        first = self._predict(1, 2)
+        n_held_out = [_num_samples(fold.held_out) for fold in folds]
+        constant = np.repeat(constants, n_held_out, axis=0)
+        if constant.size != first.size:
+            raise ValueError(
+                f"The estimator predicts {first.size // len(constant)} numbers for a "
+                f"row, and y has {constant.shape[1]}: stages are judged by as many."
+            )
+        self._constant = constant.reshape(first.shape)
+        self._kept = np.concatenate([self._constant, first], dtype=float)
+        self.shape, self.dtype = self._kept.shape, self._kept.dtype
+
+    def read_new(self, n_stages):
+        """Yield blocks of predictions of new stages, up to ``n_stages`` in all."""
+        size = n_stages_per_block(self._constant.size)
+        while len(self) <= n_stages:
+            first, last = len(self), min(len(self) + size, n_stages + 1)
+            predictions = self._predict(first, last)
+            self.shape = last, *self.shape[1:]
+            if self._kept is None or last * self._constant.size > self._most_kept:
+                self._kept = None
+            else:
+                self._kept = with_room(self._kept, first, last)
+                self._kept[first:last] = predictions
+            yield predictions
+
+    def _of(self, iterates):
+        if self._kept is not None:
+            return self._kept[: len(self)][iterates]
+        rows = np.arange(len(self))[iterates]
+        first, last = rows.min(initial=len(self)), rows.max(initial=0)
+        predictions = self._predict(max(first, 1), last + 1)
+        if first == 0:
+            predictions = np.concatenate([self._constant, predictions])
+        return predictions[rows - first]
+
+    def _predict(self, first, last):
+        """Rows ``first`` to ``last`` of the path; where possible they are continued."""
+        if last <= first:
+            return np.empty((0, *self._constant.shape[1:]))
+        reached, side_runs = self._next
+        if reached != first:
+            side_runs = [None] * len(self._folds)
+        predictions, side_runs = zip(
+            *[
+                fold.held_out_predictions(first - 1, last - 1, self._classes, sums)
+                for fold, sums in zip(self._folds, side_runs)
+            ]
+        )
+        self._next = last, side_runs
+        return np.concatenate(predictions, axis=1)
+
+    @property
+    def has_all(self):
+        """Whether the predictions of all stages are available."""
+        n_stages = len(self) - 1
+        return self._kept is not None or all(
+            len(fold.stages.recorded()) >= min(n_stages, fold.stages.n_stages)
+            for fold in self._folds
+        )
+
+    def released(self):
+        """The same path, without data of further stages."""
+        path = copy(self)
+        path._next = 0, ()
+        if self._kept is not None:
+            path._kept, path._folds = self._kept[: len(self)], []
+        else:
+            path._folds = [fold.without_training_rows() for fold in self._folds]
+        return path
+
+    @property
+    def reads_rows(self):
+        return self._kept is None
+
+    def stored(self):
+        if self._kept is None:
+            return super().stored()
+        return StoredPath(self._kept[: len(self)])
 
 
 @dataclass
 class Evaluation:
-    """The held-out rows of folds, and the losses of stages on them.
+    """The losses of stages on the held-out rows of folds.
 
-    Attributes
-    ----------
-    splits : list of (ndarray of int, ndarray of int)
-        Training rows and held-out rows.
-    target : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,)
-    classes : ndarray or None
-    most_kept : int
-        Largest number of predictions kept.
-    groups : ndarray of int, shape (n_samples,), or None
-        The group of every row, where there are groups.
-    path : HeldOutStages or None
-        Predictions for the held-out rows; None before the first stage.
-    losses : list of ndarray of shape (n, n_folds)
-        Mean losses of stages on the held-out rows of each fold.
-    row_errors : list of ndarray of shape (n,)
-        Standard errors over the rows of the first fold, or over their groups.
+    Shapes: target (n_samples, n_outputs), weights and groups (n_samples,).
     """
 
     loss: object
+    # Training rows and held-out rows of every fold.
     splits: list
     target: np.ndarray
     weights: np.ndarray
     classes: np.ndarray | None
+    # Largest number of predictions kept.
     most_kept: int
     groups: np.ndarray | None = None
     path: HeldOutStages | None = None
+    # Blocks of mean losses of stages on each fold, (n, n_folds), and of their standard
+    # errors over the rows of the first fold, or over their groups, (n,).
     losses: list = field(default_factory=list)
     row_errors: list = field(default_factory=list)
 
-    @property
-    def rows(self):
-        """The held-out rows, fold after fold."""
-        return np.concatenate([held_out for _, held_out in self.splits])
+    def __post_init__(self):
+        # The held-out rows of each fold, and fold after fold; weights of the folds.
+        self.held_out = [held_out for _, held_out in self.splits]
+        self.rows = np.concatenate(self.held_out)
+        self.fold_weights = np.array([self.weights[r].sum() for r in self.held_out])
 
     def read(self, folds, n_stages):
-        """Evaluate the new stages."""
+        """Evaluate the stages that are new since the last call."""
+        loss, target, weights = self.loss, self.target, self.weights
+        first = []
         if self.path is None:
-            constants = [self._constant(fitted) for fitted, _ in self.splits]
+            constants = [
+                np.zeros(target.shape[1])
+                if loss == WrongLabel()
+                else np.average(target[fitted], axis=0, weights=weights[fitted])
+                for fitted, _ in self.splits
+            ]
             self.path = HeldOutStages(folds, self.classes, constants, self.most_kept)
-            self._evaluate(self.path[:1])
-        for predictions in self.path.first_read(n_stages):
-            self._evaluate(predictions)
-
-    def _constant(self, fitted):
-        """The prediction of a fold without any stage."""
-        if self.loss == WrongLabel():
-            return np.zeros(self.target.shape[1])
-        return np.average(self.target[fitted], axis=0, weights=self.weights[fitted])
+            first = [self.path[:2]]
+        ends = np.cumsum(list(map(len, self.held_out)))[:-1]
+        weights_of_folds = np.split(weights[self.rows], ends)
+        units = units_of(self.held_out[0], self.groups)
+        for predictions in chain(first, self.path.read_new(n_stages)):
+            losses = row_losses(loss, target[self.rows], predictions)
+            # The layout, which would depend on the number of stages, decides how sums
+            # are rounded.
+            losses = np.ascontiguousarray(losses)
+            parts = list(zip(np.split(losses, ends, axis=1), weights_of_folds))
+            means = [mean_with_error(*part)[0] for part in parts]
+            self.losses.append(np.stack(means, axis=1))
+            self.row_errors.append(mean_with_error(*by_unit(*parts[0], units))[1])
 
     def best(self):
         """The stage of least loss among those evaluated."""
-        path = np.concatenate(self.losses) @ self._shares()
+        path = np.concatenate(self.losses) @ self.fold_weights
         return 1 + np.argmin(np.where(np.isnan(path), np.inf, path)[1:])
-
-    def _shares(self):
-        """The weights of the folds."""
-        return np.array([self.weights[held_out].sum() for _, held_out in self.splits])
-
-    def _evaluate(self, predictions):
-        rows = self.rows
-        weights = self.weights[rows]
-        losses = row_losses(self.loss, self.target[rows], predictions)
-        # Sums are rounded as the layout has it, which the number of stages may not.
-        losses = np.ascontiguousarray(losses)
-        ends = np.cumsum([len(held_out) for _, held_out in self.splits])[:-1]
-        parts = list(zip(np.split(losses, ends, axis=1), np.split(weights, ends)))
-        found = [mean_with_error(*part)[0] for part in parts]
-        self.losses.append(np.stack(found, axis=1))
-        units = units_of(self.splits[0][1], self.groups)
-        self.row_errors.append(mean_with_error(*by_unit(*parts[0], units))[1])
 
     def path_and_error(self, n_stages):
         """The mean loss of every stage, and its standard error."""
         by_fold = np.ascontiguousarray(np.concatenate(self.losses)[: n_stages + 1])
-        path, se_path = mean_with_error(by_fold, self._shares())
+        path, se_path = mean_with_error(by_fold, self.fold_weights)
         if len(self.splits) == 1:  # no spread over folds: that over rows, or groups
             return path, np.concatenate(self.row_errors)[: n_stages + 1]
         return path, se_path * error_of_repeats(self.rows, self.weights[self.rows])
 
-    def attributes(self, y, n_stages):
-        """Fitted attributes of cross-validation, for ``n_stages`` stages."""
-        path, se_path = self.path_and_error(n_stages)
-        return {
-            "cv_path_": path,
-            "cv_se_path_": se_path,
-            "cv_fold_path_": np.concatenate(self.losses)[: n_stages + 1],
-            "cv_prediction_path_": self.path.first_stages(n_stages),
-            "cv_indices_": [held_out for _, held_out in self.splits],
-            "cv_target_": np.asarray(y)[self.rows],
-        }
-
 
 @dataclass
 class StagedRun:
-    """A run of a model and its folds, which can be continued.
+    """A run of a model and its folds, which can be continued."""
 
-    Attributes
-    ----------
-    passed : tuple
-        X, y and a dict of whatever else ``fit`` was passed, to know them again.
-    asked : dict
-        Parameters that another call must have to go on.
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        Targets; a single column as a vector.
-    main : StagedFit
-        The model on all rows.
-    folds : list of Growing
-    training : Evaluation
-        Evaluation on the training rows.
-    evaluation : Evaluation or None
-        None without folds.
-    names : dict
-        Fitted attributes about the data.
-    n_stages : int
-        Number of stages.
-    """
-
+    # X, y, a dict of the other arguments of ``fit``, and parameters of the estimator.
+    # If all are passed again the run continues.
     passed: tuple
-    asked: dict
+    settings: dict
+    # A single column as a vector.
     y: object
+    # The fit of the model to all rows, and those of the folds.
     main: StagedFit
     folds: list
+    # On the training rows, and on the rows of folds; None without folds.
     training: Evaluation
     evaluation: Evaluation | None
-    names: dict
+    # Fitted attributes about the data.
+    attributes_of_data: dict
     n_stages: int = 0
 
     @classmethod
-    def of(cls, estimator, passed, asked, data, params, training, evaluation, names):
-        """A run without stages.
-
-        Parameters
-        ----------
-        data : (rows, targets)
-            X and y as they are fitted to.
-        params : FitParams
-        """
-        X, y = indexable(*data)
+    def begun(
+        cls,
+        estimator,
+        adapter,
+        passed,
+        settings,
+        X,
+        y,
+        params,
+        attributes,
+        target,
+        splits,
+    ):
+        """A run without stages; ``params`` are FitParams, ``splits`` rows of folds."""
+        X, y = indexable(X, y)
         if np.ndim(y) == 2 and np.shape(y)[1] == 1:
             y = column_or_1d(y, warn=True)
-        main = StagedFit.of(estimator, X, y, params, X, params.offsets())
-        splits = evaluation.splits if evaluation else []
+        weights, groups = attributes["_row_weights"], attributes["_groups"]
+        classes = None if attributes["_is_multilabel"] else attributes.get("classes_")
+        evaluated_on = target, weights, classes
+        rows, loss = np.arange(len(target)), attributes["_loss"]
+        training = Evaluation(loss, [(rows, rows)], *evaluated_on, most_kept=0)
+        evaluation = None
+        if splits:
+            evaluation = Evaluation(loss, splits, *evaluated_on, MOST_KEPT, groups)
+        main = StagedFit.begun(estimator, adapter, X, y, params, X, params.offsets())
         folds = [
-            StagedFit.of(
+            StagedFit.begun(
                 estimator,
+                adapter,
                 _safe_indexing(X, fitted),
                 _safe_indexing(y, fitted),
                 params.rows(fitted),
@@ -175,61 +396,72 @@ class StagedRun:
             )
             for fitted, held_out in splits
         ]
-        return cls(passed, asked, y, main, folds, training, evaluation, names)
+        return cls(passed, settings, y, main, folds, training, evaluation, attributes)
 
-    def may_go_on(self, X, y, params, asked):
+    def may_go_on(self, X, y, params, settings):
         """Whether the very same objects are passed, with the same parameters."""
-        own_X, own_y, own = self.passed
-        is_same = own_X is X and own_y is y and own.keys() == params.keys()
-        is_same = is_same and all(own[name] is params[name] for name in own)
-        return is_same and are_same(self.asked, asked)
+        former_X, former_y, former = self.passed
+        return (
+            former_X is X
+            and former_y is y
+            and former.keys() == params.keys()
+            and all(former[name] is params[name] for name in former)
+            and are_same(self.settings, settings)
+        )
 
     def go_on(self, n_stages, n_jobs):
         """Grow all to ``n_stages`` stages; whether the model has reached them."""
+        models = self.main, *self.folds
         while self.n_stages < n_stages:
-            n_next = min(n_stages, self.n_stages + self._room())
-            self._grow(n_next, n_jobs)
+            # Where stages take memory, all but the best and the last are freed.
+            n_kept = self.main.stages.n_kept(len(models))
+            n_recorded = len(self.main.stages.recorded()) if self.n_stages else 0
+            if n_recorded >= n_kept:
+                best = {int(self.evaluation.best())} if self.folds else set()
+                for model in models:
+                    model.stages = model.stages.keep(sorted(best | {self.n_stages}))
+                n_recorded = len(self.main.stages.recorded())
+            n_next = min(n_stages, self.n_stages + max(1, n_kept - n_recorded))
+            with warnings.catch_warnings():
+                # A staged run stops on purpose, and weights of classes are of the same
+                # rows at every stage.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.filterwarnings("ignore", "class_weight presets")
+                # Libraries release Python's lock while they compute.
+                models = Parallel(n_jobs=n_jobs, prefer="threads")(
+                    delayed(model.grown)(n_next) for model in models
+                )
+            self.main, *self.folds = models
+            self.n_stages = self.main.stages.n_stages
+            self.training.read([self.main], self.n_stages)
+            if self.folds:
+                self.evaluation.read(self.folds, self.n_stages)
             if self.n_stages < n_next:
                 return False
         return True
 
-    def _grow(self, n_stages, n_jobs):
-        with warnings.catch_warnings():
-            # What a run in stages has not converged to is no news, and weights of
-            # classes are of the same rows at every stage.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.filterwarnings("ignore", "class_weight presets")
-            # Libraries compute beside Python's lock.
-            self.main, *self.folds = Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(each.grown)(n_stages) for each in (self.main, *self.folds)
-            )
-        self.n_stages = self.main.stages.n_stages
-        self.training.read([self.main], self.n_stages)
-        if self.folds:
-            self.evaluation.read(self.folds, self.n_stages)
-
-    def _room(self):
-        """How many stages there is room for; others than the best and last make it."""
-        models = self.main, *self.folds
-        n_kept = self.main.stages.n_kept(len(models))
-        if not self.n_stages:
-            return n_kept
-        if len(self.main.stages.recorded()) >= n_kept:
-            best = {int(self.evaluation.best())} if self.folds else set()
-            kept = sorted(best | {self.n_stages})
-            for each in models:
-                each.stages = each.stages.keep(kept)
-        return max(1, n_kept - len(self.main.stages.recorded()))
-
     def at(self, t):
         """The model with the first ``t`` stages, as fitted attributes."""
-        return {**self.names, **self.main.at(t)}
+        return {**self.attributes_of_data, **self.main.at(t)}
 
     def attributes(self, n_stages):
         """All fitted attributes, with ``n_stages`` stages, all in use."""
-        found = self.at(n_stages)
-        found |= {"n_iter_": n_stages, "_model": self.main.without_rows()}
-        found["train_path_"], _ = self.training.path_and_error(n_stages)
-        if self.evaluation is not None:
-            found |= self.evaluation.attributes(self.y, n_stages)
-        return found
+        model = replace(self.main.without_training_rows(), held_out=None, offset=None)
+        train_path, _ = self.training.path_and_error(n_stages)
+        attributes = self.at(n_stages) | {
+            "n_iter_": n_stages,
+            "_model": model,
+            "train_path_": train_path,
+        }
+        evaluation = self.evaluation
+        if evaluation is not None:
+            path, se_path = evaluation.path_and_error(n_stages)
+            attributes |= {
+                "cv_path_": path,
+                "cv_se_path_": se_path,
+                "cv_fold_path_": np.concatenate(evaluation.losses)[: n_stages + 1],
+                "cv_prediction_path_": evaluation.path.first(n_stages + 1),
+                "cv_indices_": evaluation.held_out,
+                "cv_target_": np.asarray(self.y)[evaluation.rows],
+            }
+        return attributes

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import is_classifier
 
-from .boosters import Updated, of_two_classes
+from .boosters import Updated, of_both_classes
 
 # Objectives of which sums of trees are read; others change them first.
 SUMS = {
@@ -19,8 +19,8 @@ SUMS = {
     "reg:quantileerror",
     "multi:softmax",
 }
-# What a model in JSON says of its trees.
-TREES = "trees", "tree_info", "iteration_indptr", "gbtree_model_param"
+# The parts of a model in JSON that describe its trees.
+PARTS_OF_TREES = "trees", "tree_info", "iteration_indptr", "gbtree_model_param"
 
 
 class XGBoost(Updated):
@@ -32,8 +32,8 @@ class XGBoost(Updated):
 
     library = "xgboost"
     names = "XGBRegressor", "XGBClassifier"
-    others = "XGBRFRegressor", "XGBRFClassifier"  # one round of many trees
-    own_stopping = {"early_stopping_rounds": None}
+    excluded = "XGBRFRegressor", "XGBRFClassifier"  # one round of many trees
+    early_stopping = {"early_stopping_rounds": None}
     allowed = {"booster": ("gbtree",), "callbacks": (None,)}
     offset = "base_margin"
     of_columns = ("feature_weights",)
@@ -55,14 +55,14 @@ class XGBoost(Updated):
         return self.estimator.get_num_boosting_rounds()
 
     def begun(self):
-        found = super().begun()
-        found.thread = ThreadPoolExecutor(1)
-        return found
+        started = super().begun()
+        started.thread = ThreadPoolExecutor(1)
+        return started
 
     def grow(self, n_stages, X, y, params):
         self.thread.submit(super().grow, n_stages, X, y, params).result()
 
-    def _begin(self, n_stages, X, y, params):
+    def begin(self, n_stages, X, y, params):
         first = _first_update()
         self.estimator.set_params(n_estimators=1, callbacks=[first])
         self.estimator.fit(X, y, **params)
@@ -71,7 +71,7 @@ class XGBoost(Updated):
         self.estimator.set_params(callbacks=None)
         self.booster, self.training = first.booster, (first.rows, first.objective)
 
-    def _update(self, rows, objective):
+    def update(self, rows, objective):
         self.booster.update(rows, self.n_stages, objective)
         return False
 
@@ -80,31 +80,28 @@ class XGBoost(Updated):
         return self.booster.num_boosted_rounds()
 
     def at(self, t):
-        found = copy(self.estimator).set_params(n_estimators=t)
-        found._Booster = self._first(t)
-        return found
+        stopped = copy(self.estimator).set_params(n_estimators=t)
+        stopped._Booster = self._first(t)
+        return stopped
 
     def _first(self, t):
-        """The first ``t`` stages, with all else that the booster has.
-
-        A slice of it has no categories, by which columns that list them otherwise are
-        read.
-        """
+        """A booster with the first ``t`` stages, and the categories of the columns."""
         from xgboost import Booster
 
-        whole, cut = self.booster, self.booster[:t]
-        if "c" not in (whole.feature_types or ()):
+        booster, cut = self.booster, self.booster[:t]
+        if "c" not in (booster.feature_types or ()):
             return cut
-        model, of_cut = (json.loads(each.save_raw("json")) for each in (whole, cut))
-        trees, kept = (_trees_of(each) for each in (model, of_cut))
-        trees |= {name: kept[name] for name in TREES}
-        text = json.dumps(model, ensure_ascii=False)  # it reads no other escapes
-        found = Booster(model_file=bytearray(text.encode()))
-        found.load_config(cut.save_config())
-        return found
-
-    def _copied(self):
-        return self.booster.copy()
+        # A slice has lost the categories, by which rows with other codes for them are
+        # read: the trees of the slice are put into a copy of all.
+        models = [json.loads(part.save_raw("json")) for part in (booster, cut)]
+        trees, first_trees = (
+            model["learner"]["gradient_booster"]["model"] for model in models
+        )
+        trees |= {name: first_trees[name] for name in PARTS_OF_TREES}
+        text = json.dumps(models[0], ensure_ascii=False)  # it reads no other escapes
+        first = Booster(model_file=bytearray(text.encode()))
+        first.load_config(cut.save_config())
+        return first
 
     def predictions(self, X, first, last, side_runs=None):
         from xgboost import DMatrix
@@ -117,42 +114,39 @@ class XGBoost(Updated):
             feature_types=estimator.feature_types,
             enable_categorical=estimator.enable_categorical,
         )
-        if rows.feature_names is None:  # which the class does not ask of arrays
+        if rows.feature_names is None:  # arrays have none, and a booster needs them
             rows.feature_names = booster.feature_names
         margins = partial(booster.predict, rows, output_margin=True)
         if first and side_runs is None:
             side_runs = margins(iteration_range=(0, first))
-        found, reads_sums = [], estimator.objective in SUMS
+        stages, reads_sums = [], estimator.objective in SUMS
         for t in range(first, last):
             if side_runs is not None:
                 rows.set_base_margin(side_runs)
             stage = {"iteration_range": (t, t + 1)}
             side_runs = margins(**stage)
-            found.append(side_runs if reads_sums else booster.predict(rows, **stage))
-        found = np.stack(found)
+            stages.append(side_runs if reads_sums else booster.predict(rows, **stage))
+        predictions = np.stack(stages)
         if estimator.objective == "multi:softmax":
-            return softmax(found, axis=2), side_runs
-        return of_two_classes(found) if is_classifier(estimator) else found, side_runs
-
-
-def _trees_of(model):
-    """The part of a model in JSON that has its trees."""
-    return model["learner"]["gradient_booster"]["model"]
+            predictions = softmax(predictions, axis=2)
+        elif is_classifier(estimator):
+            predictions = of_both_classes(predictions)
+        return predictions, side_runs
 
 
 def _first_update():
-    """A callback of XGBoost that keeps what the first update of a fit would be."""
+    """A callback of XGBoost that records the first update of a fit, and skips it."""
     from xgboost.callback import TrainingCallback
 
     class FirstUpdate(TrainingCallback):
-        """It is not taken: the same booster takes it later."""
+        """The rows and the objective of the update, which the booster makes later."""
 
         def before_training(self, model):
-            self.booster, model.update = model, self._instead
+            self.booster = model
+            model.update = lambda rows, iteration, fobj=None: vars(self).update(
+                rows=rows, objective=fobj
+            )
             return model
-
-        def _instead(self, rows, iteration, fobj=None):
-            self.rows, self.objective = rows, fobj
 
         def after_training(self, model):
             del model.update

@@ -13,12 +13,11 @@ from scipy import sparse
 
 from .._compat import check_in_memory, on_host
 from .._estimator.data.checks import has_sparse_columns, is_missing
+from ..optim.blocks import MEMORY_BYTES
 
-# A sparse matrix with more entries, zeros included, is not made dense.
-MOST_DENSE_ENTRIES = 10_000_000
-# Texts that mean that there is no value: those of pandas.read_csv, and the question
-# mark of the tables of UCI.
-NO_VALUE = {
+# Texts for missing values: those of pandas.read_csv, and the question mark of the
+# tables of UCI.
+MISSING_TEXTS = {
     "",
     "?",
     "#N/A",
@@ -39,52 +38,27 @@ MIDNIGHT = datetime.min
 
 
 class Cells(NamedTuple):
-    """A column, as it is read from any frame or array.
+    """A column of any frame or array."""
 
-    Attributes
-    ----------
-    kind : {"number", "boolean", "duration", "date", "text"}
-    values : ndarray of shape (n_samples,)
-        Numbers, NaN where they are missing; durations in seconds. Dates are
-        datetime64, in UTC if there is a time zone. Texts are places in ``levels``, -1
-        where they are missing.
-    levels : list of str
-        Different texts, in any order. Some may not occur.
-    zone : str or None
-        The time zone of dates.
-    is_declared : bool
-        Whether the frame says that the column is one of categories.
-    """
-
+    # "number", "boolean", "duration", "date" or "text".
     kind: str
+    # (n_samples,): numbers, NaN where they are missing; durations in seconds; dates as
+    # datetime64, in UTC if there is a time zone; texts as indices of ``levels``, -1
+    # where they are missing.
     values: np.ndarray
+    # Different texts, in any order. They need not occur.
     levels: list = []
+    # The time zone of dates.
     zone: str | None = None
+    # Whether the frame declares the column as categorical.
     is_declared: bool = False
 
 
 class Table:
-    """The columns of X, whatever holds them.
+    """The columns of X, which may be any frame or array.
 
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-    Attributes
-    ----------
-    shape : (int, int)
-    data : ndarray or DataFrame
-        X, as it is read.
-    names : list or None
-        Names of the columns of a frame.
-    numbers : ndarray or None
-        All columns, where they are numbers in one array.
-
-    Raises
-    ------
-    ValueError
-        If X has no rows, no columns, one dimension, columns of the same name, or is a
-        sparse matrix that is too large to be made dense.
+    ``data`` is the frame or array that is read, ``names`` has the names of the columns
+    of a frame, and ``numbers`` is X as an array if it has a dtype of numbers.
     """
 
     def __init__(self, X):
@@ -132,13 +106,7 @@ class Table:
                 )
 
     def feature_names(self):
-        """Names of the columns, if they are strings; None otherwise.
-
-        Raises
-        ------
-        TypeError
-            If some are strings and others are not.
-        """
+        """Names of the columns if they are strings; None without strings."""
         are_strings = {isinstance(name, str) for name in self.names or []}
         if len(are_strings) > 1:
             raise TypeError(
@@ -147,30 +115,18 @@ class Table:
             )
         return self.names if True in are_strings else None
 
-    def cells(self, place):
-        """The column at a place.
-
-        Returns
-        -------
-        Cells
-        """
+    def cells(self, index):
+        """The :class:`Cells` of a column."""
         if self.names is None:
-            return _of_array(self.data[:, place])
-        return _of_series(self.data[self.names[place]])
+            return _of_array(self.data[:, index])
+        return _of_series(self.data[self.names[index]])
 
 
 def may_be_dense(X):
-    """Whether sparse rows are few enough to be made dense, by their entries.
-
-    Parameters
-    ----------
-    X : {sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-    Returns
-    -------
-    bool
-    """
-    return X.shape[0] * X.shape[1] <= MOST_DENSE_ENTRIES
+    """Whether sparse X has few enough entries, zeros included, to be made dense."""
+    # X, its codes, and the columns that a model makes of them.
+    n_arrays, n_bytes = 3, np.dtype(np.float64).itemsize
+    return n_arrays * n_bytes * X.shape[0] * X.shape[1] <= MEMORY_BYTES
 
 
 def _of_series(column):
@@ -226,52 +182,48 @@ def _of_objects(values):
     """
     try:
         unique = list(dict.fromkeys(values))
-    except TypeError:  # lists and the like, whose texts are taken
+    except TypeError:  # lists and the like become texts
         values = [
             value if isinstance(value, Hashable) else text_of(value) for value in values
         ]
         unique = list(dict.fromkeys(values))
     classes = {type(value) for value in unique if not is_missing(value)}
-    if not all(issubclass(each, str) for each in classes):
+    if not all(issubclass(cls, str) for cls in classes):
         for kind, kinds_of_objects, read in OBJECTS:
-            if all(issubclass(each, kinds_of_objects) for each in classes):
+            if all(issubclass(cls, kinds_of_objects) for cls in classes):
                 is_present = [not is_missing(value) for value in values]
                 return read(kind, values, np.array(is_present))
-        if all(hasattr(each, "to_timestamp") for each in classes):  # periods
+        if all(hasattr(cls, "to_timestamp") for cls in classes):  # periods
             return _of_objects(
-                [None if is_missing(each) else each.to_timestamp() for each in values]
+                [None if is_missing(v) else v.to_timestamp() for v in values]
             )
         values = [value if is_missing(value) else text_of(value) for value in values]
         unique = list(dict.fromkeys(values))
-    places = {value: place for place, value in enumerate(unique)}
-    codes = np.fromiter(map(places.__getitem__, values), np.intp, len(values))
+    code_of = {value: code for code, value in enumerate(unique)}
+    codes = np.fromiter(map(code_of.__getitem__, values), np.intp, len(values))
     return _of_levels(codes, unique)
 
 
 def _of_levels(codes, levels, is_declared=False):
-    """Texts by their places among levels, of which some may mean that it is missing.
+    """Texts ``levels[codes]``; those of code -1 and texts for missing values miss.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-        -1 where missing.
-    levels : list
+    Shapes: codes (n_samples,).
     """
     of_text = {}
-    place = np.full(len(levels) + 1, -1)
+    new_codes = np.full(len(levels) + 1, -1)  # the last is that of the code -1
     # A few rows of a frame with very many levels have few of them.
     occurring = range(len(levels)) if len(levels) <= len(codes) else np.unique(codes)
     for code in occurring:
         if code < 0 or is_missing(levels[code]):
             continue
         text = text_of(levels[code])
-        if text.strip() not in NO_VALUE:
-            place[code] = of_text.setdefault(text, len(of_text))
-    return Cells("text", place[codes], list(of_text), is_declared=is_declared)
+        if text.strip() not in MISSING_TEXTS:
+            new_codes[code] = of_text.setdefault(text, len(of_text))
+    return Cells("text", new_codes[codes], list(of_text), is_declared=is_declared)
 
 
 def text_of(value):
-    """A value as text; whole numbers without decimal places."""
+    """A value as text; integers without a decimal point."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, float | np.floating) and value.is_integer():
@@ -279,7 +231,7 @@ def text_of(value):
     return str(value)
 
 
-def _numbers(kind, values, is_present):
+def _numbers_of_objects(kind, values, is_present):
     """Objects that are numbers or booleans."""
     numbers = np.full(len(values), np.nan)
     numbers[is_present] = [value for value, is_in in zip(values, is_present) if is_in]
@@ -287,10 +239,7 @@ def _numbers(kind, values, is_present):
 
 
 def zone_of(tzinfo):
-    """The name of a time zone, such as Europe/Paris or UTC+02:00.
-
-    UTC stands in for zones without a name.
-    """
+    """The name of a time zone, such as Europe/Paris or UTC+02:00; UTC without one."""
     fixed = tzinfo.utcoffset(None)
     if fixed is not None:
         return str(timezone(fixed))
@@ -317,7 +266,7 @@ def dates_of(kind, values, is_present):
     return Cells(kind, instants, zone=zone)
 
 
-def _durations(kind, values, is_present):
+def _durations_of_objects(kind, values, is_present):
     """Objects that are durations; times of day count from midnight."""
     elapsed = [
         datetime.combine(MIDNIGHT, value) - MIDNIGHT
@@ -331,10 +280,10 @@ def _durations(kind, values, is_present):
     return Cells(kind, seconds)
 
 
-# What objects are, by their classes: the first that fits all of a column.
+# Kinds of objects: the first whose classes fit all objects of a column is taken.
 OBJECTS = [
-    ("boolean", (bool, np.bool_), _numbers),
-    ("number", (Real, Decimal, np.bool_), _numbers),
+    ("boolean", (bool, np.bool_), _numbers_of_objects),
+    ("number", (Real, Decimal, np.bool_), _numbers_of_objects),
     ("date", (date, np.datetime64), dates_of),
-    ("duration", (timedelta, time, np.timedelta64), _durations),
+    ("duration", (timedelta, time, np.timedelta64), _durations_of_objects),
 ]

@@ -1,4 +1,4 @@
-"""What a fitted encoder makes of a column: numbers, dates, durations or categories."""
+"""Fitted columns of an encoder: numbers, dates, durations or categories."""
 
 import re
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ from .cells import ELAPSED, INSTANT, dates_of, text_of
 
 # Parts of a date, in the time zone of the column.
 PARTS = "total_seconds", "month", "day", "weekday", "hour"
-# What columns hold, in messages.
-HOLDS = {
+# Kinds of columns, in messages.
+PLURALS = {
     "number": "numbers",
     "boolean": "booleans",
     "duration": "durations",
@@ -50,18 +50,7 @@ class Numbers:
     levels = None
 
     def encoded(self, cells, name):
-        """The column, in a list.
-
-        Parameters
-        ----------
-        cells : Cells
-        name : str
-            In messages.
-
-        Returns
-        -------
-        list of ndarray of shape (n_samples,)
-        """
+        """The column as a list of one array, (n_samples,); ``name`` is for messages."""
         if cells.kind == "text":
             return [_of_texts(cells, np.nan, _number, name, self.kind)]
         are_durations = self.kind == "duration", cells.kind == "duration"
@@ -82,7 +71,7 @@ class Dates:
     levels = None
 
     def encoded(self, cells, name):
-        """The parts, as :class:`Numbers` has one."""
+        """The parts, a list of arrays of shape (n_samples,)."""
         missing = np.datetime64("NaT", "us")
         zone, instants = cells.zone, cells.values
         if cells.kind == "text":
@@ -104,8 +93,8 @@ class Dates:
             "month": months.astype(np.int64) % 12 + 1,
             "day": (days - months.astype("datetime64[D]")).astype(np.int64) + 1,
             "weekday": (days.astype(np.int64) + 3) % 7,  # 1970 began on a Thursday
-            # A whole one: the fractions of two dates would make up how long it is
-            # from one to the other, but for midnight between them.
+            # An integer: from the fractions of two dates a model could compute the time
+            # between them, wrongly where midnight is between them.
             "hour": (wall - days).astype("timedelta64[h]").astype(np.int64),
         }
         return [np.where(is_missing, np.nan, parts[part]) for part in self.parts]
@@ -125,36 +114,33 @@ class Categories:
         self.codes = {level: code for code, level in enumerate(self.levels)}
 
     def encoded(self, cells, name):
-        """The codes, as :class:`Numbers` has numbers; -1 for other levels."""
-        places, levels = cells.values, cells.levels
+        """The codes as a list of one array, (n_samples,); -1 for other levels."""
+        indices, levels = cells.values, cells.levels
         if cells.kind != "text":
-            values, places = np.unique(cells.values, return_inverse=True)
+            values, indices = np.unique(cells.values, return_inverse=True)
             if cells.kind == "boolean":
                 values = values.astype(bool)
             is_missing = values != values
             levels = [text_of(value) for value in values[~is_missing].tolist()]
-            places[np.isin(places, np.flatnonzero(is_missing))] = -1
+            indices[np.isin(indices, np.flatnonzero(is_missing))] = -1
         codes = [self.codes.get(level, -1) for level in levels]
-        return [np.array([*codes, np.nan])[places]]
+        return [np.array([*codes, np.nan])[indices]]
 
 
 def fitted_column(cells, name):
-    """What is made of a column of training rows.
+    """A fitted column, its encoded parts that vary, and the reason if it is dropped.
 
-    Returns
-    -------
-    column : Numbers, Dates or Categories, or None
-        None where it is of no use.
-    columns : list of ndarray of shape (n_samples,)
-        The column encoded: those that vary.
-    reason : str
-        Why it is of no use, else empty.
+    Shapes: cells.values and each part (n_samples,). A dropped column is None.
     """
     if not has_values(cells):
         return None, [], "all values are missing"
     column = _column_of(cells)
     columns = column.encoded(cells, name)
-    varying = [_varies(values) for values in columns]
+    varying = []
+    for values in columns:  # missing ones are a value of their own
+        first = values[0]
+        is_first = np.isnan(values) if np.isnan(first) else values == first
+        varying.append(not is_first.all())
     if not any(varying):
         return None, [], "all values are the same"
     if column.kind == "category":
@@ -169,12 +155,12 @@ def fitted_column(cells, name):
 
 
 def _column_of(cells):
-    """How a column of training rows is encoded: texts may be numbers, or dates."""
+    """A column for training rows: texts may be numbers, or dates."""
     if cells.kind == "date":
         return Dates(cells.zone)
     if cells.kind != "text":
         return Numbers(cells.kind)
-    levels = [cells.levels[place] for place in np.unique(cells.values) if place >= 0]
+    levels = [cells.levels[code] for code in np.unique(cells.values) if code >= 0]
     if not cells.is_declared:
         if all(_number(level) is not None for level in levels):
             return Numbers("number")
@@ -191,23 +177,16 @@ def has_values(cells):
 
 
 def check_missing(cells, name, kind):
-    """Raise unless all values of a column are missing, which is of no kind."""
+    """Raise unless all values are missing: a column of those fits every kind."""
     if has_values(cells):
         raise ValueError(
-            f"Column {name!r} of X holds {HOLDS[cells.kind]}, and held {HOLDS[kind]} "
-            "in fit."
+            f"Column {name!r} of X holds {PLURALS[cells.kind]}, and held "
+            f"{PLURALS[kind]} in fit."
         )
 
 
-def _varies(values):
-    """Whether numbers are not all the same; missing ones are another value."""
-    first = values[0]
-    is_same = np.isnan(values) if np.isnan(first) else values == first
-    return not is_same.all()
-
-
 def _number(text):
-    """A text as a number, None if it is none."""
+    """A text as a number; None if it is not one."""
     try:
         return float(text)
     except ValueError:
@@ -215,7 +194,7 @@ def _number(text):
 
 
 def _date(text):
-    """A text as a date, None if it is none as ISO 8601 writes them."""
+    """A text as a date by ISO 8601; None if it is not one."""
     try:
         return datetime.fromisoformat(text.strip())
     except ValueError:
@@ -223,36 +202,29 @@ def _date(text):
 
 
 def _of_texts(cells, missing, read, name, kind):
-    """Texts as what they are texts of."""
+    """The values of texts by ``read``; raises where it returns None."""
     values = [read(level) for level in cells.levels]
     for level, value in zip(cells.levels, values):
         if value is None:
             raise ValueError(
                 f"Column {name!r} of X holds the text {level!r}, and held "
-                f"{HOLDS[kind]} in fit."
+                f"{PLURALS[kind]} in fit."
             )
     return np.array([*values, missing])[cells.values]
 
 
 def _of_texts_of_dates(cells, name):
-    """Texts as dates: their time zone, and instants."""
+    """The time zone and the instants of texts of dates."""
     dates = _of_texts(cells, None, _date, name, "date")
     is_present = np.array([date is not None for date in dates])
-    found = dates_of("date", dates.tolist(), is_present)
-    return found.zone, found.values
+    cells = dates_of("date", dates.tolist(), is_present)
+    return cells.zone, cells.values
 
 
 def _offsets(instants, zone):
-    """How far the clocks of a time zone are ahead of UTC.
+    """How far the clocks of a time zone are ahead of UTC, as timedelta64.
 
-    Parameters
-    ----------
-    instants : ndarray of shape (n_samples,), datetime64
-    zone : str or None
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), timedelta64
+    Shapes: instants (n_samples,) of datetime64; returned (n_samples,), or (1,) of zero.
     """
     if zone is None:
         return np.zeros(1, dtype=ELAPSED)
@@ -273,11 +245,11 @@ def _offsets(instants, zone):
 
 def _at(instants, clock):
     """The offsets of a clock at some instants, of which many are the same."""
-    different, place = np.unique(instants, return_inverse=True)
+    different, index = np.unique(instants, return_inverse=True)
     offsets = [
         None
         if instant is None
         else instant.replace(tzinfo=UTC).astimezone(clock).utcoffset()
         for instant in different.astype(INSTANT).tolist()
     ]
-    return np.array(offsets, dtype=ELAPSED)[place]
+    return np.array(offsets, dtype=ELAPSED)[index]

@@ -23,9 +23,8 @@ from .one_hot import OneHotCodes, distinct
 
 # Kinds of columns of which an array of numbers has the codes.
 NUMERIC = "number", "boolean"
-# The part of a date that says how far two of them are apart, and the number of date
-# columns of which every pair is compared.
-SECONDS, MOST_DATES = "total_seconds", 4
+# The part of a date whose difference is the time between two of them.
+SECONDS = "total_seconds"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -217,17 +216,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = Table(X)
-        places = self._places(table)
+        indices = self._indices(table)
         columns = self._columns.items()
         is_numeric = all(column.kind in NUMERIC for _, column in columns)
         if table.numbers is not None and is_numeric:
-            return self._numbers(table.numbers, places)
+            return self._kept_numbers(table.numbers, indices)
         codes = [
             values
-            for place, (name, column) in zip(places, columns)
-            for values in column.encoded(table.cells(place), name)
+            for index, (name, column) in zip(indices, columns)
+            for values in column.encoded(table.cells(index), name)
         ]
-        return _side_by_side(codes + _elapsed(codes, self._columns.values()))
+        return _stacked(codes + _elapsed(codes, self._columns.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that :meth:`transform` returns.
@@ -243,7 +242,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        columns = _coded(self._columns.values(), [names[place] for place in self._kept])
+        names = [names[index] for index in self._kept]
+        columns = _columns_of_codes(self._columns.values(), names)
         names = [column.name for column in columns]
         if self.transformer_ is not None:
             return self.transformer_.get_feature_names_out(names)
@@ -268,28 +268,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Fit, and return the codes of the training rows."""
         table = Table(X)
         names = table.feature_names()
-        known = names or [f"x{place}" for place in range(table.shape[1])]
+        labels = names or [f"x{index}" for index in range(table.shape[1])]
         kept, encoded, dropped = {}, [], {}
-        for place, name in enumerate(known):
-            column, columns, reason = fitted_column(table.cells(place), name)
+        for index, name in enumerate(labels):
+            column, columns, reason = fitted_column(table.cells(index), name)
             if column is None:
                 dropped[name] = reason
             else:
-                kept[name] = place, column
+                kept[name] = index, column
                 encoded += columns
         if not kept:
-            some = [f"{name}: {why}" for name, why in list(dropped.items())[:5]]
+            examples = [f"{name}: {why}" for name, why in list(dropped.items())[:5]]
             raise ValueError(
                 "No column of X varies, or repeats, with "
-                f"n_samples={table.shape[0]} ({'; '.join(some)})."
+                f"n_samples={table.shape[0]} ({'; '.join(examples)})."
             )
         columns = {name: column for name, (_, column) in kept.items()}
-        places = [place for place, _ in kept.values()]
+        indices = [index for index, _ in kept.values()]
         if table.numbers is not None:
-            codes = self._numbers(table.numbers, places)
+            codes = self._kept_numbers(table.numbers, indices)
         else:
-            codes = _side_by_side(encoded + _elapsed(encoded, columns.values()))
-        encoded = _coded(columns.values(), columns)
+            codes = _stacked(encoded + _elapsed(encoded, columns.values()))
+        encoded = _columns_of_codes(columns.values(), columns)
         transformer = None
         if self.categories == "onehot":
             transformer = self._one_hot(encoded).fit(codes)
@@ -303,39 +303,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             name: column.levels for name, column in columns.items() if column.levels
         }
         self.dropped_, self.columns_, self.transformer_ = dropped, encoded, transformer
-        self._columns, self._kept, self._labels = columns, places, table.names
+        self._columns, self._kept, self._labels = columns, indices, table.names
         return codes
 
-    def _places(self, table):
-        """Where the kept columns are in a table.
-
-        Raises
-        ------
-        ValueError
-            If some are not there.
-        """
+    def _indices(self, table):
+        """Indices of the kept columns in a table; raises if columns are missing."""
         if table.names is not None and self._labels is not None:
-            place_of = {name: place for place, name in enumerate(table.names)}
-            kept = [self._labels[place] for place in self._kept]
-            missing = [name for name in kept if name not in place_of]
+            index_of = {name: index for index, name in enumerate(table.names)}
+            kept = [self._labels[index] for index in self._kept]
+            missing = [name for name in kept if name not in index_of]
             if not missing:
-                return [place_of[name] for name in kept]
+                return [index_of[name] for name in kept]
             if isinstance(missing[0], str):
                 raise ValueError(f"Columns are missing in X: {missing}.")
         validate_data(self, table.data, reset=False, skip_check_array=True)
         return self._kept
 
-    def _numbers(self, array, places):
+    def _kept_numbers(self, array, indices):
         """The kept columns of an array of numbers, as floating point."""
         is_floating = array.dtype in (np.float32, np.float64)
         array = array if is_floating else array.astype(np.float64)
-        if places != list(range(array.shape[1])):
-            array = array[:, places]
+        if indices != list(range(array.shape[1])):
+            array = array[:, indices]
         assert_all_finite(array, allow_nan=True, input_name="X")
         return array
 
     def _transformed(self, codes, X):
-        """What is returned for some codes."""
+        """The output of ``transform`` for the codes of X."""
         if self.transformer_ is not None:
             return self.transformer_.transform(codes)
         if output_container(self) != "pandas":
@@ -361,8 +355,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _coded(fitted, names):
-    """The columns of codes that fitted columns have, by the names of these."""
+def _columns_of_codes(fitted, names):
+    """The CodedColumns of fitted columns with these names."""
     columns = [
         CodedColumn(
             f"{name}_{part}" if part else name, column.levels, column.has_missing
@@ -379,14 +373,14 @@ def _coded(fitted, names):
     return [column._replace(name=name) for name, column in zip(names, columns)]
 
 
-def _pairs_of_dates(fitted):
-    """Places of the seconds of two date columns among the codes, for every pair."""
-    places, place = [], 0
+def _pairs_of_dates(fitted, n_dates=4):
+    """Indices of the seconds among the codes, for every pair of date columns."""
+    indices, n_before = [], 0
     for column in fitted:
         if column.kind == "date" and SECONDS in column.parts:
-            places.append(place + column.parts.index(SECONDS))
-        place += len(column.parts)
-    return list(combinations(places[:MOST_DATES], 2))
+            indices.append(n_before + column.parts.index(SECONDS))
+        n_before += len(column.parts)
+    return list(combinations(indices[:n_dates], 2))
 
 
 def _elapsed(codes, fitted):
@@ -394,12 +388,12 @@ def _elapsed(codes, fitted):
     return [codes[second] - codes[first] for first, second in _pairs_of_dates(fitted)]
 
 
-def _side_by_side(columns):
-    """Columns as one array, in single precision if all of them are."""
+def _stacked(columns):
+    """Columns as one array, in single precision if all columns are."""
     are_single = all(column.dtype == np.float32 for column in columns)
     dtype = np.float32 if are_single else np.float64
     array = np.empty((len(columns[0]), len(columns)), dtype)
-    for place, column in enumerate(columns):
-        array[:, place] = column
+    for index, column in enumerate(columns):
+        array[:, index] = column
     assert_all_finite(array, allow_nan=True, input_name="X")
     return array

@@ -45,8 +45,8 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
         set_parameters(self, locals())
 
     def fit(self, X, y=None):
-        """Find medians and rare levels; y is not used."""
-        numbers, categories = parted(self.columns)
+        """Compute medians and rare levels; y is not used."""
+        numbers, categories = numbers_and_categories(self.columns)
         self.imputer_ = self.scaler_ = None
         self.encoders_, self.tables_ = [], []
         # Whatever scikit-learn is configured to return elsewhere, these return arrays.
@@ -58,7 +58,7 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
             filled = imputer.fit_transform(X[:, numbers])[:, : len(numbers)]
             self.imputer_ = imputer
             self.scaler_ = StandardScaler().fit(filled) if self.scaled else None
-        for place in categories:
+        for index in categories:
             encoder = OneHotEncoder(
                 min_frequency=self.min_frequency,
                 max_categories=self.max_levels,
@@ -66,8 +66,8 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
                 handle_unknown="infrequent_if_exist",
                 sparse_output=False,
             ).set_output(transform="default")
-            codes = np.array([np.nan, -1.0, *range(len(self.columns[place].levels))])
-            self.encoders_.append(encoder.fit(X[:, [place]]))
+            codes = np.array([np.nan, -1.0, *range(len(self.columns[index].levels))])
+            self.encoders_.append(encoder.fit(X[:, [index]]))
             with warnings.catch_warnings(action="ignore"):  # of the unseen level
                 self.tables_.append(encoder.transform(codes[:, None]))
         return self
@@ -77,7 +77,7 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
 
         Shapes: X (n_samples, n_codes); returned (n_samples, n_columns).
         """
-        numbers, categories = parted(self.columns)
+        numbers, categories = numbers_and_categories(self.columns)
         parts = []
         if numbers:
             values = X[:, numbers]
@@ -87,8 +87,8 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
             if self.scaler_ is not None:
                 values = (values - self.scaler_.mean_) / self.scaler_.scale_
             parts = [values, is_missing[:, self.imputer_.indicator_.features_]]
-        for place, table in zip(categories, self.tables_):
-            codes = X[:, place]
+        for index, table in zip(categories, self.tables_):
+            codes = X[:, index]
             rows = np.where(np.isnan(codes), 0, codes + 2).astype(np.intp)
             parts.append(table[rows])
         return np.hstack(parts)
@@ -104,37 +104,32 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
         names = input_features
         if names is None:
             names = [column.name for column in self.columns]
-        numbers, categories = parted(self.columns)
-        found = [names[place] for place in numbers]
+        numbers, categories = numbers_and_categories(self.columns)
+        names_out = [names[index] for index in numbers]
         if numbers:
             missing = self.imputer_.indicator_.features_
-            found += [f"{found[place]}_{MISSING}" for place in missing]
-        for place, table in zip(categories, self.tables_):
-            labels = [MISSING, RARE, *self.columns[place].levels]
+            names_out += [f"{names_out[k]}_{MISSING}" for k in missing]
+        for index, table in zip(categories, self.tables_):
+            labels = [MISSING, RARE, *self.columns[index].levels]
             # Rare levels are in the column of those that have not been seen, if any.
             order = [1, *range(2, len(labels)), 0]
             firsts = [next(row for row in order if column[row]) for column in table.T]
-            found += [f"{names[place]}_{labels[row]}" for row in firsts]
-        return np.array(distinct(found), dtype=object)
+            names_out += [f"{names[index]}_{labels[row]}" for row in firsts]
+        return np.array(distinct(names_out), dtype=object)
 
 
-def parted(columns):
-    """Places of the columns that are numbers, and of those that are categories.
-
-    Parameters
-    ----------
-    columns : list of CodedColumn
-    """
-    numbers = [place for place, column in enumerate(columns) if column.levels is None]
+def numbers_and_categories(columns):
+    """Indices of CodedColumns that are numbers, and of those that are categories."""
+    numbers = [k for k, column in enumerate(columns) if column.levels is None]
     return numbers, sorted({*range(len(columns))} - {*numbers})
 
 
 def distinct(names):
-    """The names, with an underscore after those that have been there before."""
-    taken = set()
-    for place, name in enumerate(names):
-        while name in taken:
+    """The names, with underscores after those that occur repeatedly."""
+    former = set()
+    for index, name in enumerate(names):
+        while name in former:
             name += "_"
-        taken.add(name)
-        names[place] = name
+        former.add(name)
+        names[index] = name
     return names

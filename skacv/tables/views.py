@@ -1,4 +1,4 @@
-"""What each estimator takes of the codes of a table, by parts of scikit-learn."""
+"""Views of the codes of a table: the columns that an estimator is fitted to."""
 
 import numpy as np
 from sklearn.base import clone
@@ -11,33 +11,33 @@ from .._compat import target_encoder
 from .._estimator.estimates.recording import RecordsTrajectory
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..staged import Staged
-from ..staged.catboost_boosters import CatBoost
-from ..staged.growing import cloned
-from ..staged.kinds import (
+from ..staged.adapters import (
     Baggings,
     Forests,
     HistBoosting,
     PerOutput,
     PlainBoosting,
     RefitAdapter,
-    kind_of,
+    adapter_of,
 )
+from ..staged.catboost_boosters import CatBoost
 from ..staged.lightgbm_boosters import LightGBM
+from ..staged.run import cloned
 from ..staged.xgboost_boosters import XGBoost
-from .one_hot import OneHotCodes, parted
+from .one_hot import OneHotCodes, numbers_and_categories
 
 # Trees have a column for each level of a category with so many levels at most: of more,
-# a split on one level changes few rows, and among the columns drawn for a split there
-# would be few others. More levels become means of y.
+# a split on one level changes few rows, and among the columns drawn for a split most
+# would be levels. More levels become means of y.
 MOST_ONE_HOT = 10
 # Histograms take a category itself with so many levels at most. Sums of gradients by
 # level, which order the levels for a split, are not shrunk as means of y are: with more
 # levels these are better where rows are few, and no worse where they are many.
 MOST_NATIVE = 30
 # With so few rows they have a column for each level instead, however many: a split on
-# levels in the order of their gradients fits noise. Forests beside them have means.
-# Categories with more levels than that have means of y as well.
-FEW_ROWS, MOST_LEVELS = 2000, 255
+# levels in the order of their gradients fits noise. Categories with more levels than
+# bins have means of y as well. Forests, which a portfolio has beside them, have means.
+FEW_ROWS = 2000
 # Parameters that name columns of X, or have a value for each of them.
 OF_COLUMNS = {
     "categorical_features",
@@ -60,14 +60,10 @@ NO_COLUMNS = None, False, "from_dtype", "pairwise", "no_interactions"
 
 
 def check_takes_codes(estimator):
-    """Raise where an estimator has a way of its own with the columns of X.
+    """Raise if steps or parameters of an estimator are for the columns of X.
 
-    That is a pipeline, whose first steps see the columns, or an estimator with a
-    parameter that names columns. Codes are others.
-
-    Raises
-    ------
-    ValueError
+    Codes are other columns. The steps of a pipeline are for the columns of X, and so
+    are parameters that name columns.
     """
     name = type(estimator).__name__
     advice = "with an encoder: set encoder=None, which passes X on as it is"
@@ -100,36 +96,17 @@ def n_tree_columns(encoder):
 
 
 def view_for(estimator, encoder, n_outputs=1):
-    """An estimator for the codes of a table, and what it takes of them.
+    """An estimator to fit on the view of a table, and a transformer from codes to it.
 
-    Parameters
-    ----------
-    estimator : estimator
-        One that records its trajectory, such as :class:`Staged`, or that can be fitted
-        in stages.
-    encoder : TableEncoder
-        Fitted.
-    n_outputs : int, default=1
-        Number of columns of y. Categories become means of y only if it is one.
-
-    Returns
-    -------
-    estimator : estimator
-        It is fitted on the view. What looks at y is a step of a pipeline inside, which
-        :class:`Staged` fits to the rows of every fold separately.
-    transformer : transformer or None
-        From codes to the view, not fitted. None: the codes are the view.
-
-    Raises
-    ------
-    ValueError
-        If the estimator has a way of its own with the columns of X.
+    The transformer is not fitted; None: the codes are the view. Steps that read y are
+    in a pipeline inside the estimator, which :class:`Staged` fits in every fold.
+    Categories become means of y only if ``n_outputs``, its number of columns, is one.
     """
     if not isinstance(estimator, Staged):
         check_takes_codes(estimator)
         is_recorded = isinstance(estimator, RecordsTrajectory)
-        kind = estimator if is_recorded else kind_of(estimator)
-        make = VIEWS.get(type(kind), _numbers)
+        adapter = estimator if is_recorded else adapter_of(estimator)
+        make = VIEWS.get(type(adapter), _standardised)
         return make(estimator, encoder, n_outputs)
     inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
     if inner is estimator.estimator:
@@ -137,7 +114,7 @@ def view_for(estimator, encoder, n_outputs=1):
     return clone(estimator).set_params(estimator=inner), transformer
 
 
-def _numbers(estimator, encoder, n_outputs):
+def _standardised(estimator, encoder, n_outputs):
     """One-hot columns, medians and indicators, which the estimator standardises."""
     if "standardize" in estimator.get_params(deep=False):
         return estimator, encoder.one_hot()
@@ -152,20 +129,19 @@ def _kernels(estimator, encoder, n_outputs):
 
 
 def _scaled(estimator, encoder, n_outputs):
-    """Numbers of unit size, and one-hot columns as they are.
-
-    Two levels are then as far apart as two values of a number on average. Standardised,
-    rare levels would be far from all others, and categories count more than numbers.
-    """
+    """Numbers of unit size, and one-hot columns as they are."""
+    # Two levels are then as far apart as two values of a number on average.
+    # Standardised, rare levels would be far from the rest, and categories count more
+    # than numbers.
     return estimator, encoder.one_hot().set_params(scaled=True)
 
 
-def _trees(estimator, encoder, n_outputs):
+def _tree_columns(estimator, encoder, n_outputs):
     """A column for each level of a category, or means of y if it has many."""
     columns = encoder.columns_
-    numbers, categories = parted(columns)
+    numbers, categories = numbers_and_categories(columns)
     many = _with_more_levels(columns, MOST_ONE_HOT)
-    few = [place for place in categories if place not in many]
+    few = [index for index in categories if index not in many]
     takes_missing = get_tags(estimator).input_tags.allow_nan
     filled = "passthrough" if takes_missing else _every_level(columns, numbers)
     parts = [
@@ -177,42 +153,40 @@ def _trees(estimator, encoder, n_outputs):
 
 def _ensembles(estimator, encoder, n_outputs):
     """What trees take, unless the ensemble is of other estimators."""
-    make = _trees if estimator.estimator is None else _numbers
+    make = _tree_columns if estimator.estimator is None else _standardised
     return make(estimator, encoder, n_outputs)
 
 
-def _every_level(columns, places):
-    """One-hot columns of the columns at some places, rare levels among them."""
-    some = [columns[place] for place in places]
-    return OneHotCodes(some, drop="if_binary")
+def _every_level(columns, indices):
+    """One-hot columns of some of the columns, also for rare levels."""
+    return OneHotCodes([columns[index] for index in indices], drop="if_binary")
 
 
 def _histograms(estimator, encoder, n_outputs):
     """The codes themselves, if rows are many; means of y for many levels."""
     columns, most = encoder.columns_, estimator.max_bins
     if encoder.n_samples_ <= FEW_ROWS:
-        numbers, categories = parted(columns)
-        some = [columns[place] for place in categories]
-        levels = OneHotCodes(some, encoder.min_frequency, drop="if_binary")
+        numbers, categories = numbers_and_categories(columns)
+        levels = [columns[index] for index in categories]
+        levels = OneHotCodes(levels, encoder.min_frequency, drop="if_binary")
         parts = [("numbers", "passthrough", numbers), ("levels", levels, categories)]
         # Most of hundreds of levels are rare, and have no column.
-        most = MOST_LEVELS if n_outputs == 1 else np.inf
-        many = _with_more_levels(columns, most)
+        many = _with_more_levels(columns, most if n_outputs == 1 else np.inf)
         return _with_many(estimator, parts, many, encoder, n_outputs)
     if n_outputs == 1:  # of several there are no means
         most = min(most, MOST_NATIVE)
     many = _with_more_levels(columns, most)
-    others = [place for place in range(len(columns)) if place not in many]
-    categories = [i for i, place in enumerate(others) if columns[place].levels]
+    rest = [index for index in range(len(columns)) if index not in many]
+    categories = [k for k, index in enumerate(rest) if columns[index].levels]
     if categories:
         estimator = clone(estimator).set_params(categorical_features=categories)
-    parts = [("codes", "passthrough", others)]
+    parts = [("codes", "passthrough", rest)]
     return _with_many(estimator, parts, many, encoder, n_outputs)
 
 
 def _lightgbm(estimator, encoder, n_outputs):
     """The codes themselves: negative ones count as missing."""
-    _, categories = parted(encoder.columns_)
+    _, categories = numbers_and_categories(encoder.columns_)
     if categories:
         estimator = cloned(estimator).set_params(categorical_column=categories)
     return estimator, None
@@ -220,7 +194,7 @@ def _lightgbm(estimator, encoder, n_outputs):
 
 def _xgboost(estimator, encoder, n_outputs):
     """The codes; those of unseen levels are missing."""
-    _, categories = parted(encoder.columns_)
+    _, categories = numbers_and_categories(encoder.columns_)
     if not categories:
         return estimator, None
     types = ["q" if column.levels is None else "c" for column in encoder.columns_]
@@ -237,53 +211,47 @@ def _outputs(estimator, encoder, n_outputs):
 
 def _catboost(estimator, encoder, n_outputs):
     """The codes as integers, those of missing values among them."""
-    _, categories = parted(encoder.columns_)
+    _, categories = numbers_and_categories(encoder.columns_)
     if not categories:
         return estimator, None
     estimator = cloned(estimator).set_params(cat_features=categories)
     return estimator, _of_codes(with_integers, categories)
 
 
-def _of_codes(function, places):
-    """A transformer of codes that changes the columns at some places."""
+def _of_codes(function, indices):
+    """A transformer of codes that changes some of the columns."""
     transformer = FunctionTransformer(
-        function, kw_args={"places": places}, feature_names_out="one-to-one"
+        function, kw_args={"indices": indices}, feature_names_out="one-to-one"
     )
     return transformer.set_output(transform="default")
 
 
-def without_unseen(codes, places):
-    """Codes with NaN where they are negative in the columns at some places."""
+def without_unseen(codes, indices):
+    """Codes with NaN where they are negative in these columns."""
     codes = codes.copy()
-    some = codes[:, places]
-    codes[:, places] = np.where(some < 0, np.nan, some)
+    categories = codes[:, indices]
+    codes[:, indices] = np.where(categories < 0, np.nan, categories)
     return codes
 
 
-def with_integers(codes, places):
-    """Codes as objects: integers in the columns at some places, -2 where missing."""
+def with_integers(codes, indices):
+    """Codes as objects: integers in these columns, -2 where missing."""
     mixed = codes.astype(object)
-    some = codes[:, places]
-    mixed[:, places] = np.where(np.isnan(some), -2, some).astype(int)
+    categories = codes[:, indices]
+    mixed[:, indices] = np.where(np.isnan(categories), -2, categories).astype(int)
     return mixed
 
 
 def _with_more_levels(columns, most):
-    """Places of the categories with more levels than that."""
+    """Indices of the categories with more than ``most`` levels."""
     return [i for i, column in enumerate(columns) if len(column.levels or ()) > most]
 
 
 def _with_many(estimator, parts, many, encoder, n_outputs):
-    """An estimator for some parts of the columns, and for others of many levels.
+    """The view of ``parts``, as in ColumnTransformer, and of columns of many levels.
 
-    These become means of y, or of several outputs a column for each frequent level.
-
-    Parameters
-    ----------
-    parts : list of (str, transformer, list of int)
-        They do not look at y.
-    many : list of int
-        Places of the columns with many levels.
+    The latter, of indices ``many``, become means of y. With several outputs they become
+    a column for each frequent level.
     """
     parts = [part for part in parts if part[2]]
     if not many and all(step == "passthrough" for _, step, _ in parts):
@@ -291,9 +259,9 @@ def _with_many(estimator, parts, many, encoder, n_outputs):
     if many and n_outputs == 1:
         parts.append(("many levels", target_encoder(estimator), many))
     elif many:
-        some = [encoder.columns_[place] for place in many]
+        columns = [encoder.columns_[index] for index in many]
         limits = encoder.min_frequency, encoder.max_levels
-        parts.append(("many levels", OneHotCodes(some, *limits), many))
+        parts.append(("many levels", OneHotCodes(columns, *limits), many))
     # Names as they are, without that of the part.
     transformer = ColumnTransformer(parts, verbose_feature_names_out="{feature_name}")
     transformer.set_output(transform="default")
@@ -306,8 +274,8 @@ VIEWS = {
     KernelEigenProRegressor: _kernels,
     KernelEigenProClassifier: _kernels,
     HistBoosting: _histograms,
-    PlainBoosting: _trees,
-    Forests: _trees,
+    PlainBoosting: _tree_columns,
+    Forests: _tree_columns,
     Baggings: _ensembles,
     RefitAdapter: _ensembles,
     PerOutput: _outputs,

@@ -296,7 +296,7 @@ def test_few_labels_in_batches_leave_no_bias(rng):
     def last(n_labels, seed):
         rng = np.random.default_rng(seed)
         estimate = estimate_risk(
-            problem, trajectory, refit=LeaveOutRule(), method=n_labels, rng=rng
+            problem, trajectory, rule=LeaveOutRule(), method=n_labels, rng=rng
         )
         temporal, spatial = estimate.temporal, estimate.spatial[:, :, 0]
         squares = np.mean((temporal @ spatial) ** 2, axis=1)

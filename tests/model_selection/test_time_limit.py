@@ -26,7 +26,7 @@ from skacv import (
 from skacv._estimator.estimates.recording import Price
 from skacv.kernel._model import KernelModel
 from skacv.model_selection import stages, time_limit
-from skacv.staged import recorded
+from skacv.staged.estimator import recorded
 from tests.callbacks import needs_callbacks
 
 TOO_SHORT = "time_limit=10 s was too short"

@@ -189,7 +189,7 @@ def test_the_memory_matrix_is_that_of_the_features(is_centred, rng):
         estimate_risk(
             problem,
             ran(problem, phases),
-            refit=LeaveOutRule(refits_intercept=is_centred),
+            rule=LeaveOutRule(refits_intercept=is_centred),
             rng=rng,
         )
         for problem in (dual, explicit)

@@ -28,6 +28,11 @@ from skacv.risk.reader import Unreadable
 
 from .test_curved_memory import PartOfTheRows
 
+
+def risk_of(problem, trajectory, refit, **settings):
+    """The memory matrix by the keyword of the other readers."""
+    return estimate_risk(problem, trajectory, refit, **settings)
+
 N_ROWS, N_COLUMNS = 30, 5
 SEEN, UNSEEN = np.arange(10), np.arange(10, N_ROWS)
 
@@ -89,9 +94,9 @@ FOLD = [(SEEN, UNSEEN)]
 LOO_OF_SEEN = partial(leave_one_out, rows=SEEN[:2])
 LOO_OF_UNSEEN = partial(leave_one_out, rows=UNSEEN)
 REFUSED = [
-    (estimate_risk, newton, "derivative of every update"),
-    (estimate_risk, newton_of_logistic, "derivative of every update"),
-    (estimate_risk, part_of_the_rows, "or all rows once, batch by batch"),
+    (risk_of, newton, "derivative of every update"),
+    (risk_of, newton_of_logistic, "derivative of every update"),
+    (risk_of, part_of_the_rows, "or all rows once, batch by batch"),
     (LOO_OF_SEEN, preconditioned, "cannot be left out"),
     (LOO_OF_SEEN, in_batches, "cannot be left out"),
     (
@@ -100,11 +105,11 @@ REFUSED = [
         "cannot be left out",
     ),
 ]
-BY_PROBES = partial(estimate_risk, method=4, rng=np.random.default_rng(0))
+BY_PROBES = partial(risk_of, method=4, rng=np.random.default_rng(0))
 READ = [
-    (estimate_risk, with_prox),
-    (estimate_risk, preconditioned),
-    (estimate_risk, logistic),
+    (risk_of, with_prox),
+    (risk_of, preconditioned),
+    (risk_of, logistic),
     (BY_PROBES, in_batches),
     (BY_PROBES, lasso_in_batches),
     (LOO_OF_UNSEEN, preconditioned),

@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
-from skacv.staged import held_out, kinds
+from skacv.staged import adapters, run
 
 SEED = {"random_state": 0}
 FEW = {"n_estimators": 4, **SEED}
@@ -83,7 +83,7 @@ def grown(estimator, n_stages, X, Y, **params):
             model.partial_fit(X, Y, **params)
         return model
     settings = estimator.get_params()
-    prefix = "estimator__" if isinstance(estimator, kinds.PerOutput.classes) else ""
+    prefix = "estimator__" if isinstance(estimator, adapters.PerOutput.classes) else ""
     count = next(prefix + name for name in COUNTS if prefix + name in settings)
     return clone(estimator).set_params(**{count: n_stages}).fit(X, Y, **params)
 
@@ -237,7 +237,7 @@ def test_copies_of_all_outputs_share_the_room(rng, monkeypatch):
     whole = Staged(MultiOutputRegressor(inner), cv=2).fit(X, Y)
     n_bytes = whole._model.stages.outputs[0].n_bytes
     # Five copies of each of three outputs, of the model and two folds.
-    monkeypatch.setattr(kinds, "MOST_BYTES", 5 * 9 * n_bytes)
+    monkeypatch.setattr(adapters, "MEMORY_BYTES", 5 * 9 * n_bytes)
     few = Staged(MultiOutputRegressor(inner), cv=2).fit(X, Y)
     kept = few.recorded_iterations()
     assert 2 <= len(kept) <= 5
@@ -328,7 +328,7 @@ def test_predictions_that_are_not_kept_are_made_again(of_labels, rng, monkeypatc
     if not of_labels:
         (X, Y), estimator = several(rng), MultiOutputRegressor(REGRESSORS[0])
     kept = Staged(estimator, cv=2).fit(X, Y)
-    monkeypatch.setattr(held_out, "MOST_KEPT", 1)
+    monkeypatch.setattr(run, "MOST_KEPT", 1)
     again = Staged(estimator, cv=2).fit(X, Y)
     for t in (0, 2, -1):
         actual, expected = (each.cv_prediction_path_[t] for each in (again, kept))

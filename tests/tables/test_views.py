@@ -214,13 +214,12 @@ def test_other_trees_take_levels_or_means():
 
 
 @pytest.mark.parametrize("has_many", [False, True])
-def test_histograms_of_few_rows_take_levels(has_many, monkeypatch):
+def test_histograms_of_few_rows_take_levels(has_many):
     """Those with many levels have means of y beside them."""
     X = streets()
     y = target(X)
-    boosted = HistGradientBoostingRegressor(max_iter=20, **SEED)
-    if has_many:
-        monkeypatch.setattr(views, "MOST_LEVELS", X["street"].nunique() - 1)
+    max_bins = X["street"].nunique() - 1 if has_many else 255
+    boosted = HistGradientBoostingRegressor(max_iter=20, max_bins=max_bins, **SEED)
     model = Encoded(Staged(boosted), X).fit(X, y)
     levels = OneHotEncoder(
         min_frequency=3, handle_unknown="infrequent_if_exist", sparse_output=False

@@ -102,11 +102,10 @@ def on_pseudo_rows(data, folds):
     )
     # (n_groups, n_folds, 2) -> rows of the groups that a fold has.
     is_in = np.repeat(membership, n_pseudo_rows, axis=0)
-    parts = [
-        tuple(np.flatnonzero(is_in[:, fold, part]) for part in (0, 1))
-        for fold in range(len(folds))
-    ]
-    return reduced, parts
+    reduced_folds = []
+    for fitted, held_out in is_in.transpose(1, 2, 0):
+        reduced_folds.append((np.flatnonzero(fitted), np.flatnonzero(held_out)))
+    return reduced, reduced_folds
 
 
 def row_groups(folds, n_rows, max_groups):

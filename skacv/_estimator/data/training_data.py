@@ -272,8 +272,10 @@ class EncodedTarget:
     names: dict
 
 
-def column_data(samples, encoded, fit_intercept):
+def column_data(samples, encoded, fit_intercept, standardize=False):
     """The problem of a linear model: centred lazily, or with a column of ones."""
+    if standardize:
+        samples = samples.standardized(encoded.weights, fit_intercept)
     X, loss = samples.X, encoded.loss
     check_sizes(X, encoded.target)
     target = encoded.target.astype(np.float64, copy=False)

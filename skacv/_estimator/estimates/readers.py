@@ -367,14 +367,16 @@ def read_paths(run):
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     coef_path, intercept_path = data.coefficients(trajectory.coef)
     strengths = run.spec.strengths
-    values = [strengths.value_of(p.penalty.strength, data) for p in trajectory.phases]
-    lengths = [phase.n_updates for phase in trajectory.phases]
+    values = []
+    for phase in trajectory.phases:
+        value = strengths.value_of(phase.penalty.strength, data)
+        # The start counts with the first strength.
+        values += [value] * (phase.n_updates + (not values))
     return {
         **data.names,
         "objective_path_": run.objective_path,
         "train_path_": run.train_path,
-        # The start counts with the first strength.
-        f"{strengths.name}_path_": np.repeat(values, [1 + lengths[0], *lengths[1:]]),
+        f"{strengths.name}_path_": np.array(values),
         "n_iter_": trajectory.n_updates,
         "iteration_": trajectory.n_updates,
         **estimator._recorded(coef_path, intercept_path, run),

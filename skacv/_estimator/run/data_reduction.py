@@ -92,14 +92,14 @@ class OnPseudoRows(Reduction):
     """Many more rows than columns: few rows with the same moments."""
 
     def applies(self):
-        return (
-            self.spec.is_quadratic
-            and not keeps_data(self.estimator)
-            # A single fold has its standard error over its rows.
-            and len(self.folds) != 1
-            and all(estimate.needs == "moments" for estimate in self.estimates)
-            and all(map(sees_moments_alone, self.updates))
-        )
+        # A single fold has its standard error over its rows.
+        if not self.spec.is_quadratic or len(self.folds) == 1:
+            return False
+        for estimate in self.estimates:
+            if estimate.needs != "moments":
+                return False
+        needs_rows = keeps_data(self.estimator)
+        return not needs_rows and all(map(sees_moments_alone, self.updates))
 
     def pays(self):
         """Whether products with X of a run and its folds cost more than its moments."""

@@ -94,11 +94,6 @@ class FitRun:
     so_far: PathCache | None = None
     settings: dict | None = None
 
-    def with_length(self, spec):
-        """The same run, with ``max_iter`` updates at every strength."""
-        plan = [replace(phase, n_updates=spec.max_iter) for phase in self.plan]
-        return replace(self, spec=spec, plan=plan)
-
 
 class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     """Base class of linear models that record their trajectory and estimate its risk.
@@ -208,7 +203,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
         ``recorded`` is the estimator, where the run continues its record, or None.
         """
-        data = linear_data(self, samples, encoded)
+        data = column_data(samples, encoded, self.fit_intercept, self.standardize)
         return reduce_data(self, run, data, folds, recorded)
 
     def _side_runs(self, run):
@@ -231,7 +226,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     def _recorded(self, coef_path, intercept_path, run):
         """The recorded coefficients, as fitted attributes."""
         return {
-            **in_use(run.spec, coef_path, intercept_path),
+            "coef_": coef_path[-1].copy(),
+            "intercept_": intercept_path[-1],
             "coef_path_": coef_path,
             "intercept_path_": intercept_path,
         }
@@ -363,8 +359,12 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     spec = estimator._spec()
     source = source_of(spec, *passed)
     former, live, settings = estimator, None, None
+    # A run can be continued with the same parameters and metadata.
     if resume or n_updates is not None:
-        former, settings = in_numpy(estimator), _settings(estimator, params)
+        former, settings = in_numpy(estimator), {"passed": params}
+        for name, value in estimator.get_params(deep=False).items():
+            if name not in CHANGEABLE:
+                settings[name] = value
         live = former._live if resume else None
     with threads_for(source.shape):
         # The run: that of the last fit where it continues, or a new one.
@@ -374,7 +374,8 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
             source.validate(former, spec)
             continues = continues and live.source.is_same(source)
         if continues:
-            run = live.with_length(spec)
+            plan = [replace(phase, n_updates=spec.max_iter) for phase in live.plan]
+            run = replace(live, spec=spec, plan=plan)
         else:
             run = _begun(former, spec, source, params, resume, n_updates)
             if n_updates is not None or (resume and spec.is_dual):
@@ -413,13 +414,6 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     }
     replace_fitted(estimator, source.place(estimator, attributes))
     return is_over, run.estimates
-
-
-def _settings(estimator, params):
-    """Parameters and metadata that a run must have had to be continued."""
-    settings = estimator.get_params(deep=False)
-    settings = {name: settings[name] for name in settings if name not in CHANGEABLE}
-    return {**settings, "passed": params}
 
 
 def _begun(estimator, spec, source, params, resume, n_updates):
@@ -478,13 +472,6 @@ def _progress(estimator, source, run, planned):
         *source.passed,
         reconstruct,
     )
-
-
-def linear_data(estimator, samples, encoded):
-    """The problem of the samples, on the columns of X."""
-    if estimator.standardize:
-        samples = samples.standardized(encoded.weights, estimator.fit_intercept)
-    return column_data(samples, encoded, estimator.fit_intercept)
 
 
 def in_use(spec, coef_path, intercept_path):

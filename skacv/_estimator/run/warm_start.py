@@ -39,23 +39,23 @@ def as_recorded(plan, done, dtype):
     other last digits: two thirds of the digits have to agree.
     """
     tolerance = np.finfo(dtype).eps ** (2 / 3)
-    return [_same_as_one_of(done, phase, tolerance) for phase in plan]
-
-
-def _same_as_one_of(done, phase, tolerance):
-    for recorded in done:
-        step, strength = recorded.schedule.step_size, recorded.penalty.strength
-        same = replace(
-            phase,
-            penalty=phase.penalty.with_strength(strength),
-            schedule=replace(phase.schedule, step_size=step),
-        )
+    phases = []
+    for phase in plan:
         planned = phase.schedule.step_size, phase.penalty.strength
-        if same.same_rule(recorded) and np.allclose(
-            planned, (step, strength), rtol=tolerance, atol=0
-        ):
-            return same
-    return phase
+        for recorded in done:
+            step, strength = recorded.schedule.step_size, recorded.penalty.strength
+            same = replace(
+                phase,
+                penalty=phase.penalty.with_strength(strength),
+                schedule=replace(phase.schedule, step_size=step),
+            )
+            if same.same_rule(recorded) and np.allclose(
+                planned, (step, strength), rtol=tolerance, atol=0
+            ):
+                phase = same
+                break
+        phases.append(phase)
+    return phases
 
 
 def _is_path_on(recorded, data, path):

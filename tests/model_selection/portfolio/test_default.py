@@ -119,7 +119,7 @@ def test_a_small_sparse_table_is_dense_for_members_that_need_it(data, monkeypatc
     for some in (rows, sparse.csc_array(X), X):
         found = model.members_["boosted trees"].predict(some)
         np.testing.assert_array_equal(found, expected)
-    monkeypatch.setattr(cells, "MOST_DENSE_ENTRIES", 10)
+    monkeypatch.setattr(cells, "MEMORY_BYTES", 24 * 10)
     # Forests of scikit-learn 1.6 take sparse X without saying so.
     trees = get_tags(ExtraTreesRegressor()).input_tags.sparse * ["extra trees"]
     assert set(model.fit(rows, y).member_paths_) == {"lasso", "ridge", *trees}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skacv.staged.kind import response_of
-from skacv.staged.kinds import kind_of
+from skacv.staged.adapter import response_of
+from skacv.staged.adapters import adapter_of
 
 DRAWN = {"subsample": 0.7, "random_state": 1, "n_jobs": 1}
 # What keeps the libraries small, quiet, and drawing rows and columns.
@@ -70,8 +70,8 @@ def rows(X, which):
 
 def by_hand(estimator, t, X, y, which, **params):
     """A fit of the library with so many trees, on some rows."""
-    kind = kind_of(estimator)
-    found = kind.cloned().set_params(**{kind.count_name(): t})
+    kind = adapter_of(estimator)
+    found = kind.cloned().set_params(**{kind.count: t})
     own = {
         name: value[which] if len(value) == len(y) else value
         for name, value in params.items()

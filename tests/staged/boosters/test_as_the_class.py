@@ -117,9 +117,11 @@ def test_the_number_of_trees_is_that_of_plain_fits():
 
 def test_parameters_resolved_otherwise_for_later_trees_are_an_error(monkeypatch):
     X, y = table()
-    asked = CatBoost._asked
+    params_for = CatBoost._params_for
     monkeypatch.setattr(
-        CatBoost, "_asked", lambda self, n: asked(self, n) | {"l2_leaf_reg": 9}
+        CatBoost,
+        "_params_for",
+        lambda self, n: params_for(self, n) | {"l2_leaf_reg": 9},
     )
     model = Staged(booster("CatBoostRegressor"))
     model.fit_up_to(2, X, y)

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
-from skacv.staged import recorded
-from skacv.staged.kinds import kind_of
+from skacv.staged.adapters import adapter_of
+from skacv.staged.estimator import recorded
 
 from .cases import LIBRARIES, PLAIN, booster, named, table
 
@@ -97,7 +97,7 @@ def test_boosters_without_stages_are_refused(name, settings, instead):
 )
 def test_rankers_and_boosted_forests_are_not_fitted_in_stages(name):
     estimator = getattr(pytest.importorskip(LIBRARIES[name[:3]]), name)()
-    assert kind_of(estimator) is None
+    assert adapter_of(estimator) is None
     assert recorded(estimator) is estimator
     with pytest.raises(ValueError, match="cannot be fitted stage by stage"):
         Staged(estimator).fit(*table())
@@ -155,7 +155,7 @@ def test_other_names_of_the_number_of_trees(name, count):
 )
 def test_numbers_of_trees_by_default(name, n_stages):
     estimator = type(booster(name))()
-    assert kind_of(estimator).n_planned() == n_stages
+    assert adapter_of(estimator).n_planned() == n_stages
 
 
 def test_boosters_are_recognised_without_their_libraries(monkeypatch):
@@ -167,8 +167,8 @@ def test_boosters_are_recognised_without_their_libraries(monkeypatch):
         monkeypatch.setitem(sys.modules, library, None)  # cannot be imported
         for name in names:
             own = type(name, (), {"__module__": f"{library}.sklearn"})
-            kind = kind_of(type("Mine", (own,), {})())
+            kind = adapter_of(type("Mine", (own,), {})())
             assert kind is not None
             assert kind.library == library
     other = type("XGBRegressor", (RegressorMixin, BaseEstimator), {})
-    assert kind_of(other()) is None
+    assert adapter_of(other()) is None

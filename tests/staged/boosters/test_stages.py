@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
-from skacv.staged.kind import response_of
-from skacv.staged.kinds import kind_of
+from skacv.staged.adapter import response_of
+from skacv.staged.adapters import adapter_of
 
 from .cases import PLAIN, answer, booster, by_hand, named, rows, table
 
@@ -99,7 +99,7 @@ def assert_as_by_hand(model, X, y, stages, exactly=True, **params):
     for t in stages:
         fresh = by_hand(inner, t, X, y, everything, **params)
         stopped = model.at_iteration(t).estimator_
-        count = kind_of(inner).count_name()
+        count = adapter_of(inner).count
         assert stopped.get_params()[count] == t
         for method in ("predict", response_of(fresh)):
             expected = getattr(fresh, method)(X)
@@ -187,11 +187,11 @@ def test_catboost_chooses_parameters_for_all_iterations(with_categories):
     model = Staged(inner)
     for t in (20, 60, 210):
         model.fit_up_to(t, X, y)
-    library = kind_of(inner).cloned().fit(X, y)
+    library = adapter_of(inner).cloned().fit(X, y)
     np.testing.assert_array_equal(model.predict(X), library.predict(X))
     stopped = model.at_iteration(40).estimator_
     assert stopped.get_params()["learning_rate"] == library.learning_rate_
-    fresh = kind_of(stopped).cloned().fit(X, y)
+    fresh = adapter_of(stopped).cloned().fit(X, y)
     np.testing.assert_array_equal(stopped.predict(X), fresh.predict(X))
 
 

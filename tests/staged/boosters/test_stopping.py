@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
+from skacv.staged.adapters import adapter_of
 from skacv.staged.boosters import Boosters
-from skacv.staged.kinds import kind_of
 from tests.test_fitted_state import rows_in
 
 from .cases import PLAIN, answer, booster, by_hand, table
@@ -24,7 +24,7 @@ def test_the_best_stage_is_kept(name):
     X, y = load_diabetes(return_X_y=True)
     inner = booster(name, 400, learning_rate=0.2)
     model = TrajectoryEarlyStoppingCV(inner, cv=KFold(4), patience=20).fit(X, y)
-    t, count = model.best_iter_, kind_of(inner).count_name()
+    t, count = model.best_iter_, adapter_of(inner).count
     assert 1 <= t < model.estimator_.n_iter_ < 400
     assert model.best_params_ == {count: t}
     errors = [
@@ -124,5 +124,5 @@ def test_a_limit_that_is_too_small_has_its_own_name(name, rule):
     members = [("boosted", inner), ("lasso", TrajectoryLasso(1e4, max_iter=1))]
     model = TrajectoryEarlyStoppingCV(members, rule=rule, cv=3)
     said = "iterate of 'boosted', 20 of 20 trees, is the last .* {}=20 may be too small"
-    with pytest.warns(UserWarning, match=said.format(kind_of(inner).count_name())):
+    with pytest.warns(UserWarning, match=said.format(adapter_of(inner).count)):
         model.fit(X, y)

@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
 from skacv.optim.losses import Poisson
-from skacv.staged import held_out, losses
+from skacv.staged import losses, run
 
 from .cases import SMALL, assert_same_fits, boosted
 
@@ -201,8 +201,8 @@ def test_one_split_has_errors_over_its_rows(data):
 
 @pytest.fixture
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(held_out, "MOST_KEPT", 10)
-    monkeypatch.setattr(held_out, "ENTRIES_PER_BLOCK", 150)
+    monkeypatch.setattr(run, "MOST_KEPT", 10)
+    monkeypatch.setattr(run, "MEMORY_BYTES", 150 * 4 * 8)
 
 
 @pytest.mark.parametrize("classifier", [False, True])

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from skacv import RowSummary, Staged, TrajectoryLasso
-from skacv.staged import recorded
+from skacv.staged.estimator import recorded
 
 from .cases import SMALL, boosted
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import get_scorer
 
 from skacv import Staged
-from skacv.staged.kinds import HistBoosting
+from skacv.staged.gradient_boosting import HistBoosting
 from tests.callbacks import StopAtFive, needs_callbacks
 
 from .cases import assert_same_fits, boosted

@@ -1,4 +1,4 @@
-"""Every kind of staged estimator against clones of it, grown by hand on each fold."""
+"""Every adapter of scikit-learn's estimators against clones, grown by hand on folds."""
 
 import numpy as np
 import pandas as pd
@@ -34,9 +34,10 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 
 from skacv import Staged
-from skacv.staged import kinds
-from skacv.staged.kind import response_of
-from skacv.staged.kinds import KINDS, kind_of
+from skacv.staged import adapters
+from skacv.staged.adapter import response_of
+from skacv.staged.adapters import ADAPTERS, adapter_of
+from skacv.staged.boosters import Boosters
 
 SEED = {"random_state": 0}
 FEW = {"n_estimators": 4, **SEED}
@@ -91,7 +92,7 @@ def grown_by_hand(estimator, n_stages, X, y, **params):
     if hasattr(estimator, "partial_fit"):
         *_, (_, grown) = stages_by_hand(estimator, n_stages, X, y, **params)
         return grown
-    count = kind_of(estimator).count
+    count = adapter_of(estimator).count
     return clone(estimator).set_params(**{count: n_stages}).fit(X, y, **params)
 
 
@@ -127,11 +128,11 @@ def assert_held_out_as_by_hand(model, X, y, sample_weight=None):
     assert place == model.cv_prediction_path_.shape[1] == len(model.cv_target_)
 
 
-def test_every_kind_has_an_estimator_here():
-    tried = {type(kind_of(estimator)) for estimator in ALL}
-    installed = {kind for kind in KINDS if kind.__module__ == kinds.__name__}
-    others = {kinds.Iterations, kinds.PerOutput}  # below, and test_several_outputs.py
-    assert installed - tried == others
+def test_every_adapter_has_an_estimator_here():
+    tried = {type(adapter_of(estimator)) for estimator in ALL}
+    of_libraries = {adapter for adapter in ADAPTERS if issubclass(adapter, Boosters)}
+    below = {adapters.Iterations, adapters.PerOutput}  # and test_several_outputs.py
+    assert set(ADAPTERS) - of_libraries - tried == below
 
 
 @pytest.mark.parametrize("estimator", REGRESSORS, ids=named)
@@ -193,7 +194,7 @@ def test_stages_in_blocks_are_those_at_once(estimator, rng):
         reached.append(in_blocks.n_iter_)
         stages = in_blocks.cv_prediction_path_
         assert len(stages) == len(in_blocks.cv_path_) == in_blocks.n_iter_ + 1
-    is_at_once = isinstance(kind_of(estimator), kinds.RefitAdapter)
+    is_at_once = isinstance(adapter_of(estimator), adapters.RefitAdapter)
     assert (len(reached) == 1) == is_at_once
     for name in ("cv_path_", "cv_se_path_", "cv_fold_path_", "cv_prediction_path_"):
         np.testing.assert_array_equal(getattr(in_blocks, name), getattr(at_once, name))
@@ -208,7 +209,7 @@ def test_a_stage_is_set_as_a_fit_with_so_many(estimator, rng):
     stopped = Staged(estimator).fit(X, y).at_iteration(3).estimator_
     asked = estimator.get_params(deep=False)
     found = stopped.get_params(deep=False)
-    count, off = kind_of(estimator).count, kind_of(estimator).own_stopping
+    count, off = adapter_of(estimator).count, adapter_of(estimator).early_stopping
     for name in asked.keys() - {count, "estimator", *off}:
         assert found[name] == asked[name], name
     assert found[count] == 3
@@ -383,7 +384,7 @@ def test_several_targets(estimator, rng):
 def test_iterations_of_a_fit_that_goes_on():
     X, y = make_regression(50, 6, n_targets=2, noise=5.0, random_state=0)
     lasso = MultiTaskLasso(1.0, max_iter=8, tol=1e-12)
-    assert isinstance(kind_of(lasso), kinds.Iterations)
+    assert isinstance(adapter_of(lasso), adapters.Iterations)
     model = Staged(lasso, cv=2).fit(X, y)
     place = 0
     for judged in model.cv_indices_:
@@ -437,7 +438,7 @@ def test_copies_are_kept_while_there_is_room(rng, monkeypatch):
     whole = Staged(network, cv=2).fit(X, y)
     assert whole.recorded_iterations().tolist() == list(range(1, 31))
     n_bytes = whole._model.stages.n_bytes
-    monkeypatch.setattr(kinds, "MOST_BYTES", 3 * 6 * n_bytes)  # six of each
+    monkeypatch.setattr(adapters, "MEMORY_BYTES", 3 * 6 * n_bytes)  # six of each
     few = Staged(network, cv=2).fit(X, y)
     kept = few.recorded_iterations()
     best = 1 + few.cv_path_[1:].argmin()
@@ -457,7 +458,7 @@ def test_copies_are_kept_while_there_is_room(rng, monkeypatch):
 
 def test_without_folds_the_last_copies_are_kept(rng, monkeypatch):
     X, y = table(SGDRegressor(), rng)
-    monkeypatch.setattr(kinds, "MOST_BYTES", 1)
+    monkeypatch.setattr(adapters, "MEMORY_BYTES", 1)
     model = Staged(SGDRegressor(max_iter=7, random_state=0)).fit(X, y)
     assert model.recorded_iterations()[-1] == 7
     assert len(model.recorded_iterations()) <= 2
@@ -478,5 +479,5 @@ def test_estimators_of_other_libraries_that_look_alike_are_no_kind():
         def partial_fit(self, X, y=None):
             return self
 
-    assert kind_of(Transformer()) is None
-    assert isinstance(kind_of(LogisticRegression()), kinds.Iterations)
+    assert adapter_of(Transformer()) is None
+    assert isinstance(adapter_of(LogisticRegression()), adapters.Iterations)

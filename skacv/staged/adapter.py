@@ -1,0 +1,193 @@
+"""StagedAdapter: how estimators of some classes are fitted a few stages at a time."""
+
+import sys
+from abc import ABC, abstractmethod
+from copy import copy
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from .._compat import class_weights
+
+# Stages without an improvement after which a run ends: trees of boosting, and passes
+# through the rows.
+PATIENCE_IN_TREES, PATIENCE_IN_PASSES = 50, 10
+
+
+def response_of(estimator):
+    """The method whose values are evaluated: probabilities if there are any."""
+    if not is_classifier(estimator):
+        return "predict"
+    has_probabilities = hasattr(estimator, "predict_proba")
+    return "predict_proba" if has_probabilities else "decision_function"
+
+
+def label_probabilities(probabilities, classes):
+    """Probabilities of label 1 of each output; 0 if no training row has that label.
+
+    Shapes: probabilities n_outputs times (..., n_samples, n_classes), classes n_outputs
+    times (n_classes,), of 0 and 1; returned (..., n_samples, n_outputs).
+    """
+    # With one class boosting predicts two columns, and the first is that class.
+    return np.stack(
+        [
+            values[..., : len(labels)][..., labels == 1].sum(axis=-1)
+            for values, labels in zip(probabilities, classes)
+        ],
+        axis=-1,
+    )
+
+
+class StagedAdapter(ABC):
+    """An estimator of some classes, with a common interface to its stages."""
+
+    # Classes of the estimators.
+    classes: tuple = ()
+    # The parameter with the number of stages, under the name that the user has set.
+    count = "n_estimators"
+    # What a stage is, in messages.
+    unit = "trees"
+    # Stages without an improvement after which a run ends by default. None: never.
+    patience: int | None = PATIENCE_IN_TREES
+    # Parameters of early stopping by the estimator itself: values that switch it off.
+    early_stopping: dict = {}
+    # Other parameters while it grows. Every fold would print its lines.
+    grows_with: dict = {"verbose": 0}
+    # The argument of ``fit`` that is added to the sum of the stages of every row.
+    offset: str | None = None
+    # Arguments of ``fit`` with a value for every column.
+    of_columns: tuple = ()
+    # Parameters that weigh classes in the fits and in mean losses.
+    weighs_losses: tuple = ("class_weight",)
+    # Whether classes are balanced by the weights of their rows, where the version of
+    # scikit-learn does so, or by the number of rows.
+    balances_weights = True
+    # Expected seconds for an entry of X before the first stage, and in a stage, of a
+    # model and five folds on one core.
+    seconds_to_start = 1e-7
+    seconds_of_stage = 1e-6
+    # Whether the time of a stage is proportional to the number of classes or targets.
+    grows_by_class = False
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+        # Its parameters name the loss that the stages reduce.
+        self.minimising = estimator
+
+    @classmethod
+    def adapts(cls, estimator):
+        """Whether the adapter is for an estimator."""
+        return isinstance(estimator, cls.classes)
+
+    # Before the first stage: the estimator is that of the user.
+
+    def n_planned(self):
+        """Number of stages that the parameters ask for."""
+        return getattr(self.estimator, self.count)
+
+    def unread_metrics(self, loss, params):
+        """Metrics that the user has set, such as "eval_metric='auc'", but for the loss.
+
+        Stages are evaluated by the loss. ``params`` are those of ``fit``.
+        """
+        return []
+
+    def class_weights(self, classes, y, weights):
+        """Weights of the classes in mean losses.
+
+        Shapes: classes and returned (n_classes,); y and weights (n_samples,).
+        """
+        class_weight = self.estimator.get_params(deep=False).get("class_weight")
+        # "balanced_subsample" of forests, too.
+        balanced = "balanced" if isinstance(class_weight, str) else class_weight
+        weights = weights if self.balances_weights else np.ones_like(weights)
+        return class_weights(balanced, classes, y, weights)
+
+    def cloned(self):
+        """A clone of the estimator."""
+        return clone(self.estimator)
+
+    def begun(self):
+        """An adapter of a clone without stages, which will not stop itself."""
+        names = self.estimator.get_params(deep=False).keys()
+        params = self.early_stopping | self.grows_with
+        params = {name: params[name] for name in params.keys() & names}
+        return type(self)(clone(self.estimator).set_params(**params))
+
+    def n_next(self, n_stages):
+        """Number of stages of the next step of growth, ``n_stages`` at most."""
+        return min(n_stages, self.n_planned())
+
+    # From the first stage on: the estimator is the clone.
+
+    @abstractmethod
+    def grow(self, n_stages, X, y, params):
+        """Grow to ``n_stages`` stages in total; ``params`` are those of ``fit``."""
+
+    @property
+    def n_stages(self):
+        """Number of stages: fewer than asked for if the growth has ended."""
+        return len(self.estimator.estimators_)
+
+    def recorded(self):
+        """Numbers of the stages that are available, in order."""
+        return np.arange(1, self.n_stages + 1)
+
+    def n_kept(self, n_models):
+        """Number of stages of each of ``n_models`` models that fit in memory."""
+        return sys.maxsize
+
+    def keep(self, stages):
+        """An adapter with these stages only, if stages take memory of their own."""
+        return self
+
+    def without_rows(self):
+        """An adapter that keeps no training rows."""
+        return self
+
+    def fitted(self):
+        """The fitted estimator, with all its stages."""
+        return self.estimator
+
+    @abstractmethod
+    def at(self, t):
+        """A fitted estimator with the first ``t`` stages, which it shares."""
+
+    @abstractmethod
+    def predictions(self, X, first, last, side_runs=None):
+        """Values of :func:`response_of` at stages ``first + 1`` to ``last``.
+
+        The second result is passed as ``side_runs`` where X is predicted from ``last``
+        on. Shapes: returned (last - first, n_samples, ...), and for several labels in a
+        row (last - first, n_samples, n_labels), the probability of each.
+        """
+
+    def predictions_to(self, X, first, last, side_runs=None):
+        """The same, where stages after the last one predict as that one does."""
+        stages = np.minimum(np.arange(first, last), self.n_stages - 1)
+        begin = stages[0]
+        predictions, side_runs = self.predictions(
+            X, begin, stages[-1] + 1, side_runs if begin == first else None
+        )
+        return predictions[stages - begin], side_runs
+
+
+class WarmStart(StagedAdapter):
+    """Estimators whose ``fit`` continues if the number of stages is larger."""
+
+    grows_with = {"verbose": 0, "warm_start": True}
+    # The fitted attribute with the members, one or several for every stage.
+    members = "estimators_"
+
+    def grow(self, n_stages, X, y, params):
+        self.estimator.set_params(**{self.count: n_stages}).fit(X, y, **params)
+
+    def at(self, t):
+        stopped = self.between(0, t)
+        return stopped.set_params(warm_start=False, **{self.count: t})
+
+    def between(self, first, last):
+        """A copy of the estimator with stages ``first + 1`` to ``last``."""
+        part = copy(self.estimator)
+        setattr(part, self.members, getattr(part, self.members)[first:last])
+        return part

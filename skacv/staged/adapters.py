@@ -1,0 +1,380 @@
+"""Adapters of other estimators of scikit-learn, and the adapter of any estimator.
+
+``ADAPTERS`` lists those of all libraries. A new one is a class in a module such as
+``xgboost_boosters.py`` and an entry of this list; the tests of
+``tests/staged/test_adapters.py`` run for it.
+"""
+
+import pickle
+from abc import abstractmethod
+from copy import copy, deepcopy
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from sklearn import ensemble, multioutput
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.parallel import Parallel, delayed
+
+from .._compat import class_weights
+from .._estimator.estimates.recording import RecordsTrajectory
+from ..optim.blocks import MEMORY_BYTES
+from .adapter import (
+    PATIENCE_IN_PASSES,
+    StagedAdapter,
+    WarmStart,
+    label_probabilities,
+    response_of,
+)
+from .catboost_boosters import CatBoost
+from .gradient_boosting import HistBoosting, PlainBoosting
+from .lightgbm_boosters import LightGBM
+from .xgboost_boosters import XGBoost
+
+
+class Averages(WarmStart):
+    """Means over members that are fitted separately."""
+
+    # A longer average is hardly ever worse: its best stage is one by chance.
+    patience = None
+
+    def predictions(self, X, first, last, side_runs=None):
+        if side_runs is None:
+            side_runs = sum(self.members_on(X, 0, first))
+        means = []
+        for t, prediction in enumerate(self.members_on(X, first, last), first + 1):
+            side_runs = side_runs + prediction
+            means.append(side_runs / t)
+        return np.stack(means), side_runs
+
+    @abstractmethod
+    def members_on(self, X, first, last):
+        """Predictions of members ``first + 1`` to ``last``, one after another."""
+
+
+class Forests(Averages):
+    """Random forests and extra trees."""
+
+    classes = (
+        ensemble.RandomForestRegressor,
+        ensemble.RandomForestClassifier,
+        ensemble.ExtraTreesRegressor,
+        ensemble.ExtraTreesClassifier,
+    )
+
+    def at(self, t):
+        stopped = super().at(t)
+        if t < self.n_stages:  # out-of-bag scores are those of all trees
+            for name in ("oob_score_", "oob_prediction_", "oob_decision_function_"):
+                vars(stopped).pop(name, None)
+        return stopped
+
+    def members_on(self, X, first, last):
+        # Trees split at values of single precision.
+        X = check_array(
+            X, dtype=np.float32, accept_sparse="csr", ensure_all_finite=False
+        )
+        forest, response = self.estimator, response_of(self.estimator)
+        for tree in forest.estimators_[first:last]:
+            values = getattr(tree, response)(X)
+            has_labels = isinstance(values, list)
+            yield label_probabilities(values, forest.classes_) if has_labels else values
+
+
+class Baggings(Averages):
+    """Bagging of any estimator."""
+
+    classes = ensemble.BaggingRegressor, ensemble.BaggingClassifier
+    unit = "estimators"
+    # scikit-learn refuses it together with warm_start.
+    early_stopping = {"oob_score": False}
+
+    def between(self, first, last):
+        part = super().between(first, last)
+        part.n_estimators = last - first
+        part.estimators_features_ = part.estimators_features_[first:last]
+        return part
+
+    def members_on(self, X, first, last):
+        response = response_of(self.estimator)
+        for t in range(first, last):
+            yield getattr(self.between(t, t + 1), response)(X)
+
+
+class CachedPredictor:
+    """A fitted estimator that predicts the same rows repeatedly."""
+
+    def __init__(self, estimator):
+        self.estimator, self._prediction = estimator, None
+
+    def predict(self, X):
+        """The first prediction."""
+        if self._prediction is None:
+            self._prediction = self.estimator.predict(X)
+        return self._prediction
+
+
+class RefitAdapter(StagedAdapter):
+    """Boosting that cannot be continued, and is fitted to all stages at once."""
+
+    classes = ensemble.AdaBoostRegressor, ensemble.AdaBoostClassifier
+    unit = "estimators"
+    patience = None
+
+    def n_next(self, n_stages):
+        return self.n_planned()
+
+    def grow(self, n_stages, X, y, params):
+        if not hasattr(self.estimator, "estimators_"):
+            self.estimator.fit(X, y, **params)
+
+    def at(self, t):
+        stopped = copy(self.estimator).set_params(n_estimators=t)
+        for name in ("estimators_", "estimator_weights_", "estimator_errors_"):
+            setattr(stopped, name, getattr(stopped, name)[:t])
+        return stopped
+
+    def predictions(self, X, first, last, side_runs=None):
+        cached = copy(self.estimator)
+        # Every stage is a median over all of its members.
+        cached.estimators_ = [CachedPredictor(e) for e in cached.estimators_[:last]]
+        staged = getattr(cached, f"staged_{response_of(cached)}")(X)
+        return np.stack(list(islice(staged, first, last))), None
+
+
+class SnapshotAdapter(StagedAdapter):
+    """Estimators that forget earlier stages: copies are kept."""
+
+    count = "max_iter"
+    unit = "passes"
+    # What an estimator must have besides ``max_iter``, and the method of one stage.
+    needs = ""
+    method = ""
+    patience = PATIENCE_IN_PASSES
+
+    def __init__(self, estimator):
+        super().__init__(estimator)
+        self.copies = {}  # by stage
+
+    @classmethod
+    def adapts(cls, estimator):
+        return (
+            hasattr(estimator, cls.count)
+            and hasattr(estimator, cls.needs)
+            and (is_classifier(estimator) or is_regressor(estimator))
+            and not isinstance(estimator, RecordsTrajectory)
+        )
+
+    @property
+    def n_stages(self):
+        return max(self.copies, default=0)
+
+    def recorded(self):
+        return np.array(sorted(self.copies))
+
+    @cached_property
+    def n_bytes(self):
+        """Size of a pickled copy."""
+        return len(pickle.dumps(self.copies[self.n_stages]))
+
+    def n_kept(self, n_models):
+        if not self.copies:  # the first one shows how much memory a copy takes
+            return 1
+        # The best and the last stage are always kept.
+        return max(2, MEMORY_BYTES // (n_models * self.n_bytes))
+
+    def keep(self, stages):
+        thinned = copy(self)
+        thinned.copies = {t: self.copies[t] for t in stages}
+        return thinned
+
+    def at(self, t):
+        return copy(self.copies[t]).set_params(**{self.count: t})
+
+    def grow(self, n_stages, X, y, params):
+        for t in range(self.n_stages, n_stages):
+            getattr(self.estimator, self.method)(X, y, **params)
+            self.copies[t + 1] = deepcopy(self.estimator)
+
+    def predictions(self, X, first, last, side_runs=None):
+        missing = set(range(first + 1, last + 1)) - self.copies.keys()
+        if missing:
+            raise ValueError(
+                f"{type(self.estimator).__name__} takes too much memory for copies of "
+                f"all stages: of {len(missing)} that are asked for there are none."
+            )
+        response = response_of(self.copies[last])
+        stages = [self.copies[t] for t in range(first + 1, last + 1)]
+        return np.stack([getattr(stage, response)(X) for stage in stages]), None
+
+
+class Passes(SnapshotAdapter):
+    """One call of ``partial_fit``, a pass through the rows, is a stage."""
+
+    needs = method = "partial_fit"
+    early_stopping = {"early_stopping": False}
+
+    def grow(self, n_stages, X, y, params):
+        estimator = self.estimator
+        if not self.copies and is_classifier(estimator):
+            classes = unique_labels(y)
+            params = {**params, "classes": classes}
+            class_weight = estimator.get_params(deep=False).get("class_weight")
+            if isinstance(class_weight, str):  # partial_fit may see some rows only
+                y_ravelled = np.asarray(y).ravel()
+                weights = params.get("sample_weight")
+                weights = np.ones(len(y_ravelled)) if weights is None else weights
+                weights = class_weights(class_weight, classes, y_ravelled, weights)
+                balanced = dict(zip(classes.tolist(), weights))
+                estimator.set_params(class_weight=balanced)
+        super().grow(n_stages, X, y, params)
+
+
+class Iterations(SnapshotAdapter):
+    """One iteration of a ``fit`` with ``warm_start`` is a stage."""
+
+    needs, method = "warm_start", "fit"
+    grows_with = {"verbose": 0, "warm_start": True, "max_iter": 1}
+
+    def at(self, t):
+        return super().at(t).set_params(warm_start=False)
+
+
+class PerOutput(StagedAdapter):
+    """One estimator for each output, all with the same number of stages."""
+
+    classes = multioutput.MultiOutputRegressor, multioutput.MultiOutputClassifier
+    weighs_losses = ()
+
+    def __init__(self, estimator):
+        super().__init__(estimator)
+        inner = adapter_of(estimator.estimator)
+        # The adapter of the user's estimator, and from the first stage on one for every
+        # output.
+        self.inner, self.outputs = inner, []
+        self.unit, self.patience = inner.unit, inner.patience
+        self.of_columns, self.count = inner.of_columns, f"estimator__{inner.count}"
+        self.early_stopping = inner.early_stopping
+        self.minimising = inner.minimising
+
+    @classmethod
+    def adapts(cls, estimator):
+        has_class = super().adapts(estimator)
+        return has_class and adapter_of(estimator.estimator) is not None
+
+    def n_planned(self):
+        return self.inner.n_planned()
+
+    def unread_metrics(self, loss, params):
+        return self.inner.unread_metrics(loss, params)
+
+    def cloned(self):
+        estimator = self.estimator
+        return type(estimator)(self.inner.cloned(), n_jobs=estimator.n_jobs)
+
+    def begun(self):
+        return type(self)(self.cloned())
+
+    def n_next(self, n_stages):
+        return self.inner.n_next(n_stages)
+
+    def grow(self, n_stages, X, y, params):
+        if params.get(self.inner.offset) is not None:
+            raise ValueError(
+                f"{self.inner.offset} would be added to all outputs alike: fit a model "
+                "for each column of y."
+            )
+        y = np.asarray(y).reshape(len(y), -1)
+        if is_classifier(self.estimator) and y.shape[1] == 1:
+            raise ValueError(
+                f"{type(self.estimator).__name__} takes several labels for each row, "
+                "and y has one: pass a classifier of one label."
+            )
+        self.outputs = self.outputs or [self.inner.begun() for _ in y.T]
+        Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem")(
+            delayed(output.grow)(n_stages, X, column, params)
+            for output, column in zip(self.outputs, y.T)
+        )
+
+    @property
+    def n_stages(self):
+        return max((output.n_stages for output in self.outputs), default=0)
+
+    def recorded(self):
+        # Outputs that have ended earlier keep their last stage.
+        return max(self.outputs, key=lambda output: output.n_stages).recorded()
+
+    def n_kept(self, n_models):
+        if not self.outputs:
+            return self.inner.n_kept(n_models)
+        return self.outputs[0].n_kept(n_models * len(self.outputs))
+
+    def keep(self, stages):
+        thinned = copy(self)
+        thinned.outputs = [output.keep(stages) for output in self.outputs]
+        return thinned
+
+    def without_rows(self):
+        finished = copy(self)
+        finished.outputs = [output.without_rows() for output in self.outputs]
+        return finished
+
+    def fitted(self):
+        return self.at(self.n_stages)
+
+    def at(self, t):
+        outputs = [output.at(min(t, output.n_stages)) for output in self.outputs]
+        inner = adapter_of(outputs[0])
+        fitted = self.cloned()
+        fitted.estimator = inner.cloned().set_params(**{inner.count: t})
+        fitted.estimators_ = outputs
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(outputs[0], name):
+                setattr(fitted, name, getattr(outputs[0], name))
+        if is_classifier(fitted):
+            fitted.classes_ = [output.classes_ for output in outputs]
+        return fitted
+
+    def predictions(self, X, first, last, side_runs=None):
+        side_runs = side_runs or [None] * len(self.outputs)
+        values, side_runs = zip(
+            *(
+                output.predictions_to(X, first, last, sums)
+                for output, sums in zip(self.outputs, side_runs)
+            )
+        )
+        if is_classifier(self.estimator):
+            classes = [output.fitted().classes_ for output in self.outputs]
+            return label_probabilities(values, classes), list(side_runs)
+        return np.stack(values, axis=-1), list(side_runs)
+
+
+# The first that adapts an estimator is taken.
+ADAPTERS = [
+    HistBoosting,
+    PlainBoosting,
+    Forests,
+    Baggings,
+    RefitAdapter,
+    XGBoost,
+    LightGBM,
+    CatBoost,
+    Passes,
+    Iterations,
+    PerOutput,
+]
+CAN_BE_STAGED = (
+    "estimators of skacv, gradient boosting of scikit-learn, XGBoost, LightGBM and "
+    "CatBoost, AdaBoost, forests, bagging, those with partial_fit or warm_start and "
+    "max_iter, and MultiOutputRegressor and MultiOutputClassifier of any of these"
+)
+
+
+def adapter_of(estimator):
+    """The adapter of an estimator; None if it cannot be fitted in stages."""
+    for adapter in ADAPTERS:
+        if adapter.adapts(estimator):
+            return adapter(estimator)
+    return None

@@ -1,0 +1,100 @@
+"""Adapters of scikit-learn's gradient boosting, which use its private attributes.
+
+scikit-learn has no public way to continue a sum of trees, so a new version may break:
+
+* ``_bin_data`` and ``_raw_predict`` of histograms: a fit that continues bins the rows
+  and sums all earlier trees again. Without them growing is slow, not wrong.
+* ``_predictors``, ``_staged_raw_predict``, ``_baseline_prediction``,
+  ``_raw_predict_init`` and ``_loss``: predictions of stages.
+
+``tests/staged/test_gradient_boosting.py`` checks each of them.
+"""
+
+from functools import partial
+from itertools import islice
+
+import numpy as np
+from sklearn import ensemble
+from sklearn.base import is_classifier
+
+from .adapter import WarmStart
+
+
+class Boosting(WarmStart):
+    """Boosted trees, whose predictions continue the sums of earlier trees."""
+
+    grows_by_class = True
+
+    def predictions(self, X, first, last, side_runs=None):
+        begin = 0 if side_runs is None else first
+        part = self.between(begin, last)
+        if side_runs is not None:  # the initial values of the sums
+            part._baseline_prediction = side_runs  # of histograms
+            part._raw_predict_init = lambda X: side_runs.copy()  # of plain trees
+        sums = list(islice(part._staged_raw_predict(X), first - begin, None))
+        loss = self.estimator._loss
+        if is_classifier(self.estimator):
+            predictions = np.stack([loss.predict_proba(values) for values in sums])
+        else:
+            predictions = np.stack([loss.link.inverse(v.ravel()) for v in sums])
+        return predictions, sums[-1]
+
+
+class HistBoosting(Boosting):
+    """Boosted trees on binned columns."""
+
+    classes = (
+        ensemble.HistGradientBoostingRegressor,
+        ensemble.HistGradientBoostingClassifier,
+    )
+    count = "max_iter"
+    members = "_predictors"
+    early_stopping = {"early_stopping": False}
+    balances_weights = False
+    seconds_to_start, seconds_of_stage = 1e-6, 4e-8  # columns are binned first
+
+    def grow(self, n_stages, X, y, params):
+        # Every fit would bin the rows, and sum over all earlier trees. The first one
+        # does both; later ones read its results, and add to the sums in place.
+        boosted = self.estimator.set_params(max_iter=n_stages)
+        read_again = "_bin_data", "_raw_predict"
+        for name in read_again:
+            setattr(boosted, name, partial(self._first_result, name))
+        try:
+            boosted.fit(X, y, **params)
+        finally:
+            for name in read_again:
+                delattr(boosted, name)
+
+    def _first_result(self, name, *args, **settings):
+        """The result of the first call of a method of the class."""
+        results, boosted = vars(self).setdefault("_results", {}), self.estimator
+        if name not in results:
+            result = getattr(type(boosted), name)(boosted, *args, **settings)
+            results[name] = result, boosted._bin_mapper
+        result, boosted._bin_mapper = results[name]
+        return result
+
+    @property
+    def n_stages(self):
+        return self.estimator.n_iter_
+
+    def without_rows(self):
+        return HistBoosting(self.estimator)
+
+
+class PlainBoosting(Boosting):
+    """Boosted trees on the columns as they are."""
+
+    classes = ensemble.GradientBoostingRegressor, ensemble.GradientBoostingClassifier
+    early_stopping = {"n_iter_no_change": None}
+
+    def at(self, t):
+        stopped, boosted = super().at(t), self.estimator
+        stopped.n_estimators_ = t
+        stopped.train_score_ = boosted.train_score_[:t]
+        if hasattr(boosted, "oob_scores_"):
+            stopped.oob_improvement_ = boosted.oob_improvement_[:t]
+            stopped.oob_scores_ = boosted.oob_scores_[:t]
+            stopped.oob_score_ = stopped.oob_scores_[-1]
+        return stopped

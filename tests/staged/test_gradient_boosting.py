@@ -1,0 +1,78 @@
+"""What the adapters of gradient boosting need of the installed scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+
+from skacv import Staged
+
+HISTOGRAMS = [HistGradientBoostingRegressor, HistGradientBoostingClassifier]
+PLAIN = [GradientBoostingRegressor, GradientBoostingClassifier]
+
+
+def data(rng):
+    X = rng.standard_normal((60, 3))
+    return X, (X[:, 0] + 0.5 * rng.standard_normal(60) > 0).astype(float)
+
+
+def attributes_of(boosted):
+    return {*dir(boosted), *vars(boosted)}
+
+
+@pytest.mark.parametrize("make", HISTOGRAMS)
+def test_histograms_have_the_private_attributes(make, rng):
+    names = {"_bin_data", "_raw_predict", "_bin_mapper", "_predictors"}
+    names |= {"_staged_raw_predict", "_baseline_prediction", "_loss"}
+    missing = names - attributes_of(make(max_iter=2).fit(*data(rng)))
+    assert not missing, "skacv/staged/gradient_boosting.py describes what they are for"
+
+
+@pytest.mark.parametrize("make", PLAIN)
+def test_plain_trees_have_the_private_attributes(make, rng):
+    names = {"_staged_raw_predict", "_raw_predict_init", "_loss"}
+    missing = names - attributes_of(make(n_estimators=2).fit(*data(rng)))
+    assert not missing, "skacv/staged/gradient_boosting.py describes what they are for"
+
+
+@pytest.mark.parametrize("make", HISTOGRAMS)
+def test_rows_are_binned_and_earlier_trees_summed_once(make, rng, monkeypatch):
+    calls = []
+
+    def counted(name):
+        method = getattr(make, name)
+
+        def call(self, *args, **settings):
+            calls.append(name)
+            return method(self, *args, **settings)
+
+        return call
+
+    for name in ("_bin_data", "_raw_predict"):
+        monkeypatch.setattr(make, name, counted(name))
+    X, y = data(rng)
+    model = Staged(make(max_iter=9, min_samples_leaf=5), cv=2)
+    for n_stages in (2, 4, 9):
+        model.fit_up_to(n_stages, X, y)
+    # The model and two folds: the first fit of each calls it at most once.
+    assert calls.count("_bin_data") == 3
+    assert calls.count("_raw_predict") <= 3
+    by_hand = make(max_iter=9, min_samples_leaf=5).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), by_hand.predict(X))
+
+
+@pytest.mark.parametrize("make", [*HISTOGRAMS, *PLAIN])
+def test_a_fitted_stage_has_no_method_of_the_adapter(make, rng):
+    model = Staged(make()).set_params(**{count_of(make): 3}).fit(*data(rng))
+    assert (
+        not {"_bin_data", "_raw_predict", "_raw_predict_init"}
+        & vars(model.at_iteration(2).estimator_).keys()
+    )
+
+
+def count_of(make):
+    return "max_iter" if make in HISTOGRAMS else "n_estimators"
