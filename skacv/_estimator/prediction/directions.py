@@ -93,9 +93,9 @@ class Nodewise:
     """
 
     # least_left: what is left of a column should be so much of its variance, or the
-    # errors of other coefficients are more than a fraction of the standard error. AR(.8) and
-    # AR(.9) columns have a third and a sixth left, and intervals of 95% covered
-    # 89% and 78%. A column that stands for the mean of a row leans on many columns:
+    # errors of other coefficients are more than a fraction of the standard error.
+    # AR(.8) and AR(.9) columns have a third and a sixth left, and intervals of 95%
+    # covered 89% and 78%. A column that stands for the mean of a row leans on many:
     # what a lasso that takes few of them leaves is too like the others, so its alpha is
     # smaller. With AR(.5) columns it has .35 or more left, with AR(.9) columns about
     # .28, and means were covered 88% to 93%.

@@ -183,29 +183,22 @@ def _jackknife_plus(fitted, X, held_out, ranks):
     size = 2 * dtype_of(X).itemsize * len(residuals)
     ends, targets = [], residuals.reshape(len(residuals), -1).T
     for replicas, target_residuals in zip(without_rows(fitted), targets):
-        predictions = (
-            _replica_predictions(fitted, replicas, X[block, :])
-            for block in blocks(X.shape[0], size, MEMORY_BYTES)
-        )
-        by_block = [
-            ends_of(
-                jackknife_plus,
-                without_row,
-                target_residuals,
-                ranks,
-                spread(without_row),
+        by_block, (coef, intercept) = [], replicas
+        for block in blocks(X.shape[0], size, MEMORY_BYTES):
+            # Predictions of every replica, (n_replicas, n_samples).
+            predictor = fitted._product(X[block, :], coef.T).T + intercept[:, None]
+            without_row = fitted._prediction(predictor, fitted._loss)
+            by_block.append(
+                ends_of(
+                    jackknife_plus,
+                    without_row,
+                    target_residuals,
+                    ranks,
+                    spread(without_row),
+                )
             )
-            for without_row in predictions
-        ]
         ends.append(np.concatenate(by_block))
     return np.stack(ends, axis=1) if residuals.ndim > 1 else ends[0]
-
-
-def _replica_predictions(fitted, replicas, X):
-    """Predictions of every replica, (n_replicas, n_samples)."""
-    coef, intercept = replicas
-    predictor = fitted._product(X, coef.T).T + intercept[:, None]
-    return fitted._prediction(predictor, fitted._loss)
 
 
 def without_rows(fitted):
