@@ -209,7 +209,7 @@ def test_nor_where_predictions_are_too_many_to_be_kept(name, monkeypatch):
     for module in ("_estimator.run.fit", "staged.estimator"):
         monkeypatch.setattr(f"skacv.{module}.MOST_KEPT", 100)
     expected = said(fitted(name)[0], drawn(name, seed=1)[1]).get("interval")
-    monkeypatch.setattr(staged_run, "MOST_KEPT", 100)
+    monkeypatch.setattr(staged_run, "MEMORY_BYTES", 4 * 8 * 100)
     model, X, y, weights = fitted(name)
     stored = pickle.dumps(model)
     assert not rows_in(stored, X)

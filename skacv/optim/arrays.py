@@ -63,13 +63,17 @@ class ArrayDesign(MatrixDesign):
     double precision. To subtract what the centre adds from those of X would cancel
     all digits where means are large."""
 
-    @property
-    def _namespace(self):
-        return namespace_of(self.X)
+    _namespace = np
+    # To where X is, and from there.
+    _to_device = _to_numpy = _as_dtype = staticmethod(np.asarray)
 
     @abstractmethod
     def _block_size(self, width):
         """Rows of a block with so many entries each."""
+
+    def _part(self, rows, columns):
+        """Entries of X, for a slice of rows."""
+        return self.X[rows, columns]
 
     def _product_size(self, width):
         return self._block_size(width)
@@ -77,49 +81,49 @@ class ArrayDesign(MatrixDesign):
     def _arrays(self, size=None, columns=EVERY, dtype=np.float64):
         """Rows as they are meant, where X is, so many at a time, in a precision."""
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
-            block = part_of(self.X, rows, columns)
+            block = self._part(rows, columns)
             if self.center is not None:
                 # In double precision, as the centre.
-                block = block - to_device_of(self.center[columns].T, self.X)
+                block = block - self._to_device(self.center[columns].T)
             if self.row_scale is not None:
                 scale = self.row_scale[rows].astype(self.dtype, copy=False)
-                block = block * to_device_of(scale, self.X)
+                block = block * self._to_device(scale)
             # Last: large means that are taken off cost no digits.
-            yield rows, as_dtype(block, dtype)
+            yield rows, self._as_dtype(block, dtype)
 
     def _centered_columns(self, columns):
         if self.center is None:
-            return as_dtype(self.X[:, columns], self.dtype)
-        return self.X[:, columns] - to_device_of(self.center[columns].T, self.X)
+            return self._as_dtype(self.X[:, columns], self.dtype)
+        return self.X[:, columns] - self._to_device(self.center[columns].T)
 
     def weighted_gram(self, weights):
         total, weights = 0.0, weights.astype(self.dtype, copy=False)
         for rows, block in self._arrays(self._product_size(self.shape[1])):
-            total += block.T @ (block * to_device_of(weights[rows], self.X))
-        return to_numpy(total)
+            total += block.T @ (block * self._to_device(weights[rows]))
+        return self._to_numpy(total)
 
     def squared_row_norms(self):
         sums = [self._namespace.sum(block**2, axis=1) for _, block in self._arrays()]
-        return np.concatenate([to_numpy(block_sums) for block_sums in sums])
+        return np.concatenate([self._to_numpy(block_sums) for block_sums in sums])
 
     def squares_t_dot(self, weights):
         total, weights = 0.0, weights.astype(self.dtype, copy=False)
         for rows, block in self._arrays():
-            total += (block**2).T @ to_device_of(weights[rows], self.X)
-        return to_numpy(total)
+            total += (block**2).T @ self._to_device(weights[rows])
+        return self._to_numpy(total)
 
     def mapped_columns(self, factor, center):
         shifted = self._of(self.X, self.shifted(center).center, None)
         X = shifted.selection(np.arange(self.shape[1]), self.storage_dtype).X
-        X *= to_device_of(factor.astype(self.storage_dtype)[None], self.X)
+        X *= self._to_device(factor.astype(self.storage_dtype)[None])
         return self._of(X, None, self.row_scale)
 
     def column_sizes(self):
         squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
         for _, block in self._arrays():
-            squares += to_numpy(self._namespace.sum(block**2, axis=0))
+            squares += self._to_numpy(self._namespace.sum(block**2, axis=0))
             size = self._namespace.max(self._namespace.abs(block), axis=0)
-            np.maximum(largest, to_numpy(size), out=largest)
+            np.maximum(largest, self._to_numpy(size), out=largest)
         return np.sqrt(squares), largest
 
     def is_zero(self):
@@ -282,6 +286,28 @@ class DeviceDesign(ArrayDesign):
     Shapes: X (n_rows, n_columns)."""
 
     is_on_device = True
+    _as_dtype = staticmethod(as_dtype)
+
+    @property
+    def _namespace(self):
+        return namespace_of(self.X)
+
+    @property
+    def storage_dtype(self):
+        return dtype_of(self.X)
+
+    def _to_device(self, array):
+        return to_device_of(array, self.X)
+
+    def _to_numpy(self, array):
+        return to_numpy(array)
+
+    def _part(self, rows, columns):
+        return part_of(self.X, rows, columns)
+
+    def rows(self, index):
+        scale = None if self.row_scale is None else self.row_scale[index]
+        return self._of(rows_in(self.X, index), self.center, scale)
 
     @property
     def n_stored(self):

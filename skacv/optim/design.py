@@ -10,8 +10,6 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .namespaces import dtype_of, rows_in
-
 __all__ = ["ColumnDesign", "Design"]
 
 # Up to this many rows or columns the top eigenvalue comes from a full
@@ -289,7 +287,7 @@ class MatrixDesign(InMemoryDesign):
 
     @property
     def storage_dtype(self):
-        return dtype_of(self.X)
+        return self.X.dtype
 
     @property
     def n_stored(self):
@@ -360,7 +358,7 @@ class MatrixDesign(InMemoryDesign):
 
     def rows(self, index):
         scale = None if self.row_scale is None else self.row_scale[index]
-        return self._of(rows_in(self.X, index), self.center, scale)
+        return self._of(self.X[index], self.center, scale)
 
     def scaled_rows(self, row_scale):
         if self.row_scale is not None:

@@ -98,20 +98,17 @@ def pseudo_rows(moments):
     1) (H' R)_j, j = 1, ..., q + 1."""
     width = len(moments[0].mean)
     turn = np.sqrt(width + 1) * helmert(width + 1).T
-    rows = [
-        group.mean + turn @ _root(group.scatter / group.weight) for group in moments
-    ]
-    weights = np.array([m.weight for m in moments]) / (width + 1)
+    rows, weights = [], []
+    for group in moments:
+        # R, from columns of equal size: small ones keep their digits next to large.
+        covariance = group.scatter / group.weight
+        sizes = np.sqrt(np.clip(np.diagonal(covariance), 0, None))
+        divisors = np.where(sizes > 0, sizes, 1)
+        values, vectors = np.linalg.eigh(covariance / divisors / divisors[:, None])
+        root = (vectors * np.sqrt(np.clip(values, 0, None))).T * sizes
+        rows.append(group.mean + turn @ root)
+        weights.append(group.weight / (width + 1))
     return np.concatenate(rows), np.repeat(weights, width + 1)
-
-
-def _root(covariance):
-    """Rows whose inner products, of their columns, are the covariance."""
-    # From that of columns of equal size: small ones keep their digits next to large.
-    sizes = np.sqrt(np.clip(np.diagonal(covariance), 0, None))
-    divisors = np.where(sizes > 0, sizes, 1)
-    values, vectors = np.linalg.eigh(covariance / divisors / divisors[:, None])
-    return (vectors * np.sqrt(np.clip(values, 0, None))).T * sizes
 
 
 def merged(moments):

@@ -11,10 +11,10 @@ from itertools import islice
 import numpy as np
 
 from .array_path import with_room
-from .blocks import MEMORY_BYTES
+from .blocks import CACHE_BYTES, MEMORY_BYTES
 from .contracts import check_plan
 from .fits import WeightedFits
-from .screen import screen_of
+from .screen import Screen
 from .trajectory import (
     Trajectory,
     iterate,
@@ -52,6 +52,15 @@ class Iterates:
         """The state from which an update is taken: at rest where it restarts."""
         state = self.state
         return State(state.current, state.current) if step.restarts else state
+
+
+def screen_of(fits, least_rows=64):
+    """A Screen if products with X take longer than to choose columns, else None."""
+    design = fits.problem.design
+    if not design.is_matrix:
+        return None
+    n_least = max(CACHE_BYTES // 8, least_rows * design.shape[1])
+    return Screen(fits) if design.n_stored >= n_least else None
 
 
 def run(problem, planned, start, *, done=(), tol=0.0, progress=None):

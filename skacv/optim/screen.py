@@ -15,7 +15,6 @@ are those of all columns, to rounding.
 
 import numpy as np
 
-from .blocks import CACHE_BYTES
 from .design import ROUNDINGS
 from .families import OnColumns
 from .fits import Iterate
@@ -158,15 +157,6 @@ class GradientBounds:
 def _combine(c, vectors):
     """Combinations of vectors, (k, m) and (k, m, n) -> (k, n)."""
     return np.matmul(c[:, None, :], vectors)[:, 0]
-
-
-def screen_of(fits, least_bytes=CACHE_BYTES, least_rows=64):
-    """A Screen if products with X take longer than to choose columns, else None."""
-    design = fits.problem.design
-    if not design.is_matrix:
-        return None
-    n_least = max(least_bytes // 8, least_rows * design.shape[1])
-    return Screen(fits) if design.n_stored >= n_least else None
 
 
 class Screen:

@@ -26,6 +26,7 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.data.checks import summed
+from .._estimator.data.training_data import replace_fitted
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.folds import group_numbers, splitter_of
@@ -317,10 +318,11 @@ class Staged(
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
         settings = self._run_settings(adapter)
-        run, self._live = self._live, None  # an error may leave it half grown
+        run = self._live
         is_new = n_updates is None or run is None
         if is_new or not run.may_go_on(X, y, params, settings):
             run = self._begun(adapter, X, y, params, settings)
+        self._live = None  # an error may leave it half grown
         # At every call: where several calls warn, those of the last one are shown.
         warn_of_settings(adapter, run)
         progress = FitProgress(
@@ -335,10 +337,7 @@ class Staged(
         n_iter, is_over = self._grown(run, n_stages, progress)
         attributes = run.attributes(n_iter)
         progress.finish(n_iter, attributes)
-        for name in list(vars(self)):
-            if name.endswith("_"):
-                delattr(self, name)
-        vars(self).update(attributes, _live=run, _residuals_kept=None, _dropped=())
+        replace_fitted(self, attributes | {"_live": run, "_residuals_kept": None})
         return is_over or n_iter == n_planned
 
     def _run_settings(self, adapter):

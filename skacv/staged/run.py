@@ -17,7 +17,6 @@ from sklearn.utils import column_or_1d, gen_batches, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import _num_samples, _safe_indexing
-from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.estimates.held_out_paths import RunningPath
 from .._estimator.parameters import are_same
@@ -179,13 +178,13 @@ class StagedFit:
 class HeldOutStages(RunningPath):
     """Held-out predictions of every stage, fold after fold.
 
-    Row 0 has the predictions without any stage. Beyond ``most_kept`` numbers in all the
-    stages predict again when a row is read. ``folds`` have one stage at least.
+    Row 0 has the predictions without any stage. If they are not kept, or do not fit in
+    memory, stages predict again when a row is read. ``folds`` have a stage at least.
     Shapes: constants n_folds times (n_outputs,).
     """
 
-    def __init__(self, folds, classes, constants, most_kept):
-        self._folds, self._classes, self._most_kept = folds, classes, most_kept
+    def __init__(self, folds, classes, constants, is_kept):
+        self._folds, self._classes, self._is_kept = folds, classes, is_kept
         # The next stage to predict, and what the folds pass on to it.
         self._next = 0, ()
         first = self._predict(1, 2)
@@ -207,7 +206,7 @@ class HeldOutStages(RunningPath):
             first, last = len(self), min(len(self) + size, n_stages + 1)
             predictions = self._predict(first, last)
             self.shape = last, *self.shape[1:]
-            if self._kept is None or last * self._constant.size > self._most_kept:
+            if self._kept is None or not self._is_kept or last > size:
                 self._kept = None
             else:
                 self._kept = with_room(self._kept, first, last)
@@ -282,8 +281,8 @@ class Evaluation:
     target: np.ndarray
     weights: np.ndarray
     classes: np.ndarray | None
-    # Largest number of predictions kept.
-    most_kept: int
+    # Whether predictions are kept while they fit in memory.
+    keeps_predictions: bool
     groups: np.ndarray | None = None
     path: HeldOutStages | None = None
     # Blocks of mean losses of stages on each fold, (n, n_folds), and of their standard
@@ -308,7 +307,9 @@ class Evaluation:
                 else np.average(target[fitted], axis=0, weights=weights[fitted])
                 for fitted, _ in self.splits
             ]
-            self.path = HeldOutStages(folds, self.classes, constants, self.most_kept)
+            self.path = HeldOutStages(
+                folds, self.classes, constants, self.keeps_predictions
+            )
             first = [self.path[:2]]
         ends = np.cumsum(list(map(len, self.held_out)))[:-1]
         weights_of_folds = np.split(weights[self.rows], ends)
@@ -379,10 +380,10 @@ class StagedRun:
         classes = None if attributes["_is_multilabel"] else attributes.get("classes_")
         evaluated_on = target, weights, classes
         rows, loss = np.arange(len(target)), attributes["_loss"]
-        training = Evaluation(loss, [(rows, rows)], *evaluated_on, most_kept=0)
+        training = Evaluation(loss, [(rows, rows)], *evaluated_on, False)
         evaluation = None
         if splits:
-            evaluation = Evaluation(loss, splits, *evaluated_on, MOST_KEPT, groups)
+            evaluation = Evaluation(loss, splits, *evaluated_on, True, groups)
         main = StagedFit.begun(estimator, adapter, X, y, params, X, params.offsets())
         folds = [
             StagedFit.begun(

@@ -145,7 +145,7 @@ def test_where_residuals_alone_are_kept(rng, monkeypatch):
     model = ConformalizedQuantiles(trees(0.1), trees(0.9), cv=FOLDS)
     expected = model.fit(X, y).predict_interval(X, 0.8)
     monkeypatch.setattr(fitted_state, "MOST_OF_CHOICE", 1)
-    monkeypatch.setattr("skacv.staged.run.MOST_KEPT", 1)
+    monkeypatch.setattr("skacv.staged.run.MEMORY_BYTES", 1)
     found = model.fit(X, y).predict_interval(X, 0.8)
     assert not hasattr(model.lower_.estimator_, "cv_prediction_path_")
     np.testing.assert_allclose(found, expected, rtol=1e-12)

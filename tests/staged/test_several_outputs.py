@@ -328,7 +328,7 @@ def test_predictions_that_are_not_kept_are_made_again(of_labels, rng, monkeypatc
     if not of_labels:
         (X, Y), estimator = several(rng), MultiOutputRegressor(REGRESSORS[0])
     kept = Staged(estimator, cv=2).fit(X, Y)
-    monkeypatch.setattr(run, "MOST_KEPT", 1)
+    monkeypatch.setattr(run, "MEMORY_BYTES", 4 * 8)
     again = Staged(estimator, cv=2).fit(X, Y)
     for t in (0, 2, -1):
         actual, expected = (each.cv_prediction_path_[t] for each in (again, kept))

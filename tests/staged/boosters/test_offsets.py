@@ -175,7 +175,7 @@ def test_predictions_that_are_not_kept_have_offsets(name, monkeypatch):
     X, y, offset = data("values")
     own = {offset_name(name): offset}
     kept = Staged(booster(name), cv=FOLDS).fit(X, y, **own).cv_prediction_path_[:]
-    monkeypatch.setattr(staged_run, "MOST_KEPT", 10)
+    monkeypatch.setattr(staged_run, "MEMORY_BYTES", 4 * 8 * 10)
     model = Staged(booster(name), cv=FOLDS)
     for t in (4, 12):
         model.fit_up_to(t, X, y, **own)
