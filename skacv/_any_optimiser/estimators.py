@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.data.checks import NAMES, validated_data, validated_rows
-from .._estimator.estimates.folds import groups_of, routing_of, splitter_of
+from .._estimator.estimates.folds import group_numbers, routing_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
@@ -126,7 +126,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         names |= {**attributes, "train_path_": run.train_path}
         names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
         names["_row_weights"] = np.ones(len(y))
-        names["_groups"] = groups_of(split_params)
+        names["_groups"] = group_numbers(split_params)
         if splitter is not None:
             names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)), y)
         rows = self._rows_left_out(len(y), rng)

@@ -25,7 +25,6 @@ from .._estimator.prediction.decisions import (
     classes_of,
     targets_of,
 )
-from .._estimator.run.conditioning import SAMPLED_ROWS
 from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..optim.problem import Problem
 from ..risk.leave_out_rule import LeaveOutRule
@@ -118,7 +117,7 @@ def _standardize(groups, moments, has_intercept, n_folds):
 def _sample(estimator, groups, coder, loss, names, columns):
     """A few of the rows as data in memory, which show how large the columns are."""
     fitting = n_per_block(8 * groups.n_columns, MEMORY_BYTES)
-    n_sampled = max(2, min(SAMPLED_ROWS, fitting))
+    n_sampled = max(2, min(500, fitting))
     rows = np.unique(np.linspace(0, groups.n_rows - 1, n_sampled).astype(int))
     block, weights = groups.take(rows), np.ones(len(rows))
     y = coder.decoded(block.y)

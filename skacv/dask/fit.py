@@ -56,7 +56,7 @@ class DaskSource(Source):
         values = run.side_runs.values[: len(trajectory.coef)]
         run.so_far = run.so_far or PathCache()
         run.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
-        run.known = estimates_of(estimator, run.spec, trajectory, data, values)
+        run.computed = estimates_of(estimator, run.spec, trajectory, data, values)
         return super().finish(estimator, run)
 
     def warn(self, estimator, finished):

@@ -19,7 +19,7 @@ BLACK, GREY = "#000000", "#666666"
 SCALES = {"symlog": {"linthresh": 10}}
 
 
-def recorded(estimator, X=None):
+def recorded_estimator(estimator, X=None):
     """The fitted estimator with the paths, and X as it sees it."""
     last, X = last_step(estimator, X)
     check_is_fitted(last)

@@ -16,7 +16,7 @@ from ._figure import (
     PathDisplay,
     coef_path_of,
     iteration_scale,
-    recorded,
+    recorded_estimator,
 )
 
 NAMED = {"linewidth": 1.6, "zorder": 3}
@@ -88,7 +88,7 @@ class CoefficientPathDisplay(PathDisplay):
         ValueError
             If there is no such target.
         """
-        inner, _ = recorded(estimator)
+        inner, _ = recorded_estimator(estimator)
         if not hasattr(inner, "coef_path_"):
             raise TypeError(
                 f"{type(inner).__name__} has no coefficients of features to draw."
@@ -224,7 +224,7 @@ class CoefficientIntervalDisplay(PathDisplay):
         ValueError
             If there is no such target, or if ``coef_interval`` raises it.
         """
-        inner, _ = recorded(estimator)
+        inner, _ = recorded_estimator(estimator)
         if not hasattr(inner, "coef_interval"):
             raise TypeError(f"{type(inner).__name__} has no coef_interval to draw.")
         path, xscale = coef_path_of(inner, target), iteration_scale(inner)

@@ -22,7 +22,7 @@ from ._figure import (
     VERMILION,
     PathDisplay,
     iteration_scale,
-    recorded,
+    recorded_estimator,
 )
 
 # Colour and line of the estimates, in the order of the table. Leave-one-out is dashed,
@@ -147,7 +147,7 @@ default=None
         """
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test go together: give both or neither.")
-        inner, X_test = recorded(estimator, X_test)
+        inner, X_test = recorded_estimator(estimator, X_test)
         # A single model has chosen nothing, and has no weights.
         stopping, _ = last_step(estimator)
         weights = getattr(stopping, "weights_", {})

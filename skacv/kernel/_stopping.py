@@ -97,14 +97,14 @@ class StoppingModel(TrajectoryModel):
         labels = _random_labels(run)
         if labels is not None:
             return labels.risks()
-        run.trajectory, run.known = run.live.trajectory, {}
+        run.trajectory, run.computed = run.live.trajectory, {}
         finished = run.source.finish(self, run)
         # With the squared error, rows are left out by one decomposition.
         names = ("loo", "cv") if run.spec.is_quadratic else ("cv", "loo")
         for estimate in map(ESTIMATES.get, names):
             attributes = estimate.read(finished) if estimate.is_on(self) else {}
             if attributes:
-                run.known = {estimate.name: attributes}
+                run.computed = {estimate.name: attributes}
                 return attributes[estimate.path], np.zeros(len(run.trajectory.coef))
         return None
 

@@ -27,7 +27,7 @@ from .._compat import Composition, _num_samples, check_names, validate_parameter
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import routed
-from .._estimator.estimates.folds import ShuffledFolds, groups_of, splitter_of
+from .._estimator.estimates.folds import ShuffledFolds, group_numbers, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import check_records_trajectory
 from .._estimator.parameters import is_auto, is_off
@@ -350,7 +350,7 @@ def draw_once(candidates, origins, X, y, fit_params):
             try:
                 splitter, split_params = splitter_of(estimator, y, params)
                 splits = list(splitter.split(X, y, **split_params))
-                groups = groups_of(split_params)
+                groups = group_numbers(split_params)
             except (TypeError, ValueError):
                 # Bad data have an error of their own.
                 weights = fit_params.get("sample_weight")

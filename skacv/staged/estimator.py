@@ -29,7 +29,7 @@ from .._estimator.data.checks import summed
 from .._estimator.data.training_data import replace_fitted
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import MOST_KEPT
-from .._estimator.estimates.folds import groups_of, splitter_of
+from .._estimator.estimates.folds import group_numbers, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -365,7 +365,7 @@ class Staged(
         # Targets and weights in the losses.
         sample_weight = of_fit.last.get("sample_weight")
         weights = weights_of(adapter, y, attributes, sample_weight)
-        groups, target = groups_of(of_split), target_of(y, attributes)
+        groups, target = group_numbers(of_split), target_of(y, attributes)
         attributes["_loss"].check_target(target)
         attributes |= {
             "_offset": of_fit.offset,

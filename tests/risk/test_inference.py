@@ -18,7 +18,6 @@ from skacv import (
     TrajectoryRegressor,
 )
 from skacv._estimator.data.row_space import RowSpaceData
-from skacv._estimator.prediction import directions
 from skacv._estimator.prediction.directions import KnownCovariance, Nodewise
 from skacv._estimator.run import data_reduction
 from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
@@ -374,16 +373,16 @@ def test_runs_in_the_space_of_the_rows(model, rng, monkeypatch):
 # ------------------------------------------------------------------ means of rows
 
 
-def test_directions_of_unit_rows_are_those_of_columns(rng, monkeypatch):
+def test_directions_of_unit_rows_are_those_of_columns(rng):
     X = rng.standard_normal((100, 6)) @ np.linalg.cholesky(
         toeplitz(0.5 ** np.arange(6))
     )
     known = KnownCovariance(toeplitz(0.5 ** np.arange(6)), 6)
-    monkeypatch.setattr(directions, "ROW_ALPHA", directions.NODEWISE_ALPHA)
     rows = np.zeros((2, 6))
     rows[[0, 1], [4, 2]] = 1.0, -2.0
-    for of in (known, Nodewise()):
-        expected, found = of.of_columns(X, np.array([4, 2])), of.of_rows(X, rows)
+    for of, lasso in ((known, {}), (Nodewise(), {"alpha": 0.45})):
+        expected = of.of_columns(X, np.array([4, 2]), **lasso)
+        found = of.of_rows(X, rows, **lasso)
         np.testing.assert_allclose(
             found.vectors,
             expected.vectors * [1, -2],

@@ -126,7 +126,7 @@ def splitter_of(estimator, y, params):
     return splitter, params
 
 
-def groups_of(split_params):
+def group_numbers(split_params):
     """The group of every sample, by number, if a splitter is passed groups.
 
     Shapes: returned (n_samples,).
@@ -171,7 +171,7 @@ def asked_folds(estimator, X, y, samples, params):
         return [], None
     splits = splitter.split(X, y, **split_params)
     folds = folds_of(splits, positions(samples.rows, samples.n_samples))
-    return folds, groups_of(split_params)
+    return folds, group_numbers(split_params)
 
 
 # The method ``get_metadata_routing`` of estimators with a parameter ``cv``.

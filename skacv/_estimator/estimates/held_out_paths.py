@@ -1,7 +1,5 @@
 """Held-out predictions of all iterates: read from rows of X, or kept."""
 
-from abc import abstractmethod
-
 import numpy as np
 
 from ...optim.array_path import ArrayPath, Predictors, StoredPath
@@ -13,10 +11,8 @@ class RunningPath(ArrayPath):
     # Whether the predictions of all iterates are available.
     has_all = True
 
-    @property
-    @abstractmethod
-    def reads_rows(self):
-        """Whether predictions are computed from rows of X when they are read."""
+    # Whether predictions are computed from rows of X when they are read.
+    reads_rows: bool
 
     def stored(self):
         """The same predictions as values in memory."""
@@ -56,14 +52,11 @@ class HeldOutPath(RunningPath):
 
     def __init__(self, paths, finished):
         self._paths, self._finished = paths, finished
+        # Products of coefficients with rows of X.
+        self.reads_rows = any(isinstance(path, Predictors) for path in paths)
         n_held_out = sum(path.shape[1] for path in paths)
         row = finished(np.zeros((1, n_held_out, paths[0].shape[2])))
         self.shape, self.dtype = (len(paths[0]), *row.shape[1:]), row.dtype
-
-    @property
-    def reads_rows(self):
-        """Whether they are products of coefficients with rows of X."""
-        return any(isinstance(path, Predictors) for path in self._paths)
 
     def one_by_one(self):
         return type(self)([path.one_by_one() for path in self._paths], self._finished)

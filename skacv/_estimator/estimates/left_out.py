@@ -329,11 +329,10 @@ def _replaying(estimator, data):
 
 def _parallel(n_jobs):
     """Parallel processing of blocks, as many at a time as there are jobs."""
-
-    def parallel_map(function, blocks):
-        return Parallel(n_jobs=n_jobs)(delayed(function)(block) for block in blocks)
-
-    return {"map": parallel_map, "n_blocks": effective_n_jobs(n_jobs)}
+    return {
+        "map": lambda function, parts: Parallel(n_jobs)(map(delayed(function), parts)),
+        "n_blocks": effective_n_jobs(n_jobs),
+    }
 
 
 def _fold_path(run, fold, predictor, rows):

@@ -13,11 +13,6 @@ from ...risk.memory.row_scales import uneven_rows_bias
 from ...risk.reader import Unreadable
 from ..parameters import to_python_scalar
 
-# Warn if risk_path_ may be too low by more than this share because of uneven rows.
-UNEVEN_ROWS_TOLERANCE = 0.1
-# Warn where row scales leave more than this share of it open.
-ROW_SCALES_TOLERANCE = 0.02
-
 
 class LowRankPath(NamedTuple):
     """A quantity of every iterate and row, as ``temporal @ spatial``.
@@ -104,11 +99,11 @@ def _prediction(predictor, estimator_class, offset, loss):
     return estimator_class._prediction(predictor, loss)
 
 
-def _warn_of_row_scales(run, estimate):
+def _warn_of_row_scales(run, estimate, tol=0.02):
     """Warn where rows without scales would need them, or scales say too little."""
     if np.isinf(estimate.row_scale_error):
         _warn_of_uneven_rows(run, estimate.path)
-    elif estimate.row_scale_error > ROW_SCALES_TOLERANCE:
+    elif estimate.row_scale_error > tol:
         warn(
             "risk_path_ may be wrong by up to about "
             f"{100 * estimate.row_scale_error:.0f}% on some iterates: the norms of the "
@@ -118,7 +113,7 @@ def _warn_of_row_scales(run, estimate):
         )
 
 
-def _warn_of_uneven_rows(run, risk_path):
+def _warn_of_uneven_rows(run, risk_path, tol=0.1):
     """Warn where rows without scales of their own would need them."""
     problem, seen = run.data.problem, run.trajectory.rows_seen()
     design, _ = problem.sqrt_weighted()
@@ -126,7 +121,7 @@ def _warn_of_uneven_rows(run, risk_path):
     if len(rows) < len(problem.target):
         design = design.rows(rows)
     bias = uneven_rows_bias(design, risk_path, run.train_path)
-    if bias <= UNEVEN_ROWS_TOLERANCE:
+    if bias <= tol:
         return
     if run.estimator.risk_row_scales:
         remedy = (

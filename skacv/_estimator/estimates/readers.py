@@ -49,7 +49,7 @@ class FinishedRun:
         Random labels and folds fitted along with the run, for leave-one-out and folds.
     best : int or None
         The best iterate, if the run was evaluated along the way.
-    known : dict of dict
+    computed : dict of dict
         Fitted attributes by the name of the estimate, as computed from this record of
         the run or a longer one.
     so_far : PathCache
@@ -68,7 +68,7 @@ class FinishedRun:
     folds: list[tuple[np.ndarray, np.ndarray]]
     side_runs: Any = None
     best: int | None = None
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    computed: dict[str, dict[str, Any]] = field(default_factory=dict)
     so_far: PathCache = field(default_factory=PathCache)
     groups: np.ndarray | None = None
     spec: Any = None
@@ -338,13 +338,13 @@ def unregister_estimate(name: str) -> None:
 def read(run):
     """All fitted attributes from a run."""
     attributes = read_paths(run)
-    if not (run.estimates or run.known):
+    if not (run.estimates or run.computed):
         return attributes
     order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
     for name in order.static_order():
-        if name in run.known:
+        if name in run.computed:
             attributes.update(
-                _first_rows(run.known[name], run.trajectory.n_updates + 1)
+                _first_rows(run.computed[name], run.trajectory.n_updates + 1)
             )
         elif ESTIMATES[name].is_on(run.estimator):
             attributes.update(ESTIMATES[name].read(run))

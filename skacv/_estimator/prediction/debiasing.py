@@ -149,7 +149,11 @@ class ByDirections:
         centred = self._features.from_middle(rows)
         directions = self._covariance.of_rows(self._features.X, centred)
         if self._features.has_intercept:
-            directions = directions.with_constant()
+            # And the coefficient of a constant column.
+            n_rows = len(directions.vectors)
+            return Directions(
+                directions.vectors + 1 / n_rows, np.hypot(directions.sizes, 1 / n_rows)
+            )
         return directions
 
     def _scores(self, trajectory):

@@ -22,22 +22,9 @@ from sklearn.linear_model import Lasso
 from ..._warnings import warn
 from ...risk.inference.signal import of_debiased, of_labels
 
-# The lasso of a column of unit variance on the others has this times
-# sqrt(log(p) / n) as its alpha.
-NODEWISE_ALPHA = 0.45
-# The same where the column stands for the mean of a row: that leans on many columns,
-# and what a lasso that takes few of them leaves is too like the others.
-ROW_ALPHA = 0.2
 # What is left of a column may be as close to another one as this share of how close it
 # is to the column itself: otherwise the two cannot be separated.
 MOST_ALIKE = 0.5
-# What is left of a column should be so much of its variance, or the errors of other
-# coefficients are more than a fraction of the standard error: AR(.8) and AR(.9) columns
-# have a third and a sixth left, and intervals of 95% covered 89% and 78%.
-LEAST_LEFT = 0.4
-# The same of the column that stands for the mean of a row: with AR(.5) columns it has
-# .35 or more left, with AR(.9) columns about .28, and means were covered 88% to 93%.
-LEAST_LEFT_OF_ROW = 1 / 3
 
 
 class Directions(NamedTuple):
@@ -48,11 +35,6 @@ class Directions(NamedTuple):
 
     vectors: np.ndarray
     sizes: np.ndarray
-
-    def with_constant(self):
-        """The same with the coefficient of a constant column, added to each."""
-        n_rows = len(self.vectors)
-        return Directions(self.vectors + 1 / n_rows, np.hypot(self.sizes, 1 / n_rows))
 
 
 class KnownCovariance:
@@ -105,18 +87,27 @@ class KnownCovariance:
 
 
 class Nodewise:
-    """Directions by lassos, where the covariance of the columns is not known."""
+    """Directions by lassos, where the covariance of the columns is not known.
 
-    def of_columns(self, X, columns):
+    The alpha of a lasso is ``alpha * sqrt(log(p) / n)``, for a column of unit variance.
+    """
+
+    # least_left: what is left of a column should be so much of its variance, or the
+    # errors of other coefficients are more than a fraction of the standard error.
+    # AR(.8) and AR(.9) columns have a third and a sixth left, and intervals of 95%
+    # covered 89% and 78%. A column that stands for the mean of a row leans on many:
+    # what a lasso that takes few of them leaves is too like the others, so its alpha is
+    # smaller. With AR(.5) columns it has .35 or more left, with AR(.9) columns about
+    # .28, and means were covered 88% to 93%.
+
+    def of_columns(self, X, columns, alpha=0.45, least_left=0.4):
         """Directions of coefficients, by a lasso of each column on all others.
 
         Shapes: X (n_rows, n_columns).
         """
         scaled, _ = _of_unit_size(X)
         parts = ((X[:, j], np.delete(scaled, j, axis=1)) for j in columns)
-        directions, likeness, shares = _by_lassos(
-            X, parts, len(columns), NODEWISE_ALPHA
-        )
+        directions, likeness, shares = _by_lassos(X, parts, len(columns), alpha)
         alike = columns[likeness >= MOST_ALIKE].tolist()
         if alike:
             raise ValueError(
@@ -124,7 +115,7 @@ class Nodewise:
                 "their coefficients cannot be estimated by the nodewise lasso: "
                 f"{_remedy(X)}drop such columns, or ask for others."
             )
-        alike = columns[shares < LEAST_LEFT].tolist()
+        alike = columns[shares < least_left].tolist()
         if alike:
             warn(
                 f"Columns {alike} are so correlated with others that the nodewise "
@@ -135,7 +126,7 @@ class Nodewise:
             )
         return directions
 
-    def of_rows(self, X, rows):
+    def of_rows(self, X, rows, alpha=0.2, least_left=1 / 3):
         """Directions of means of rows: d'b as a coefficient, by a lasso of its column.
 
         Shapes: X (n_rows, n_columns); rows (n_asked, n_columns).
@@ -151,14 +142,14 @@ class Nodewise:
                 column = scaled @ (direction / (direction @ direction or 1.0))
                 yield column, scaled - np.outer(column, direction)
 
-        directions, likeness, shares = _by_lassos(X, parts(), len(rows), ROW_ALPHA)
+        directions, likeness, shares = _by_lassos(X, parts(), len(rows), alpha)
         alike = np.flatnonzero(likeness >= MOST_ALIKE).tolist()
         if alike:
             raise ValueError(
                 f"Rows {alike} of X lie along directions in which the training rows "
                 "hardly vary: their means cannot be estimated."
             )
-        alike = np.flatnonzero(shares < LEAST_LEFT_OF_ROW).tolist()
+        alike = np.flatnonzero(shares < least_left).tolist()
         if alike:
             warn(
                 "The columns are so correlated that the nodewise lasso cannot separate "

@@ -43,7 +43,7 @@ def intervals_of(fitted, X, coverage, method):
     fitted._check_method_kept(method)
     source = method
     if method == "auto":
-        source = _first_of(fitted, _methods_for(fitted))
+        source = _first_method(fitted, _methods_for(fitted))
     elif method == "scaled":
         source = source_of_predictions(fitted)
     _check_groups(fitted, source)
@@ -86,7 +86,7 @@ def source_of_predictions(fitted):
             or hasattr(fitted, estimate.predictions)
         )
     ]
-    return _first_of(fitted, with_predictions)
+    return _first_method(fitted, with_predictions)
 
 
 def _held_out_by(fitted, method):
@@ -103,7 +103,7 @@ def _held_out_by(fitted, method):
     return held_out_rows(fitted, estimate) if kept is None else kept
 
 
-def _first_of(fitted, methods):
+def _first_method(fitted, methods):
     """The first of some methods whose requirements are met."""
     table = interval_methods()
     for method in methods:
@@ -125,17 +125,11 @@ def _missing_for(fitted, method):
     if not (is_kept or hasattr(fitted, estimate.path)):
         missing.append(f"{estimate.parameter}={estimate.switched_on}")
     if method == "jackknife+":
-        missing += _missing_rows(
-            fitted, 'a kernel other than "precomputed", which is not kept'
-        )
+        if fitted._data is None and not _keeps_rows(fitted):
+            missing.append("keep_data=True")
+        elif not _keeps_rows(fitted):
+            missing.append('a kernel other than "precomputed", which is not kept')
     return missing
-
-
-def _missing_rows(fitted, kernel):
-    """The missing setting of fit with which it would have kept rows of X, if any."""
-    if _keeps_rows(fitted):
-        return []
-    return ["keep_data=True"] if fitted._data is None else [kernel]
 
 
 def _keeps_rows(fitted):
@@ -189,29 +183,22 @@ def _jackknife_plus(fitted, X, held_out, ranks):
     size = 2 * dtype_of(X).itemsize * len(residuals)
     ends, targets = [], residuals.reshape(len(residuals), -1).T
     for replicas, target_residuals in zip(without_rows(fitted), targets):
-        predictions = (
-            _predictions_of(fitted, replicas, X[block, :])
-            for block in blocks(X.shape[0], size, MEMORY_BYTES)
-        )
-        by_block = [
-            ends_of(
-                jackknife_plus,
-                without_row,
-                target_residuals,
-                ranks,
-                spread(without_row),
+        by_block, (coef, intercept) = [], replicas
+        for block in blocks(X.shape[0], size, MEMORY_BYTES):
+            # Predictions of every replica, (n_replicas, n_samples).
+            predictor = fitted._product(X[block, :], coef.T).T + intercept[:, None]
+            without_row = fitted._prediction(predictor, fitted._loss)
+            by_block.append(
+                ends_of(
+                    jackknife_plus,
+                    without_row,
+                    target_residuals,
+                    ranks,
+                    spread(without_row),
+                )
             )
-            for without_row in predictions
-        ]
         ends.append(np.concatenate(by_block))
     return np.stack(ends, axis=1) if residuals.ndim > 1 else ends[0]
-
-
-def _predictions_of(fitted, replicas, X):
-    """Predictions of every replica, (n_replicas, n_samples)."""
-    coef, intercept = replicas
-    predictor = fitted._product(X, coef.T).T + intercept[:, None]
-    return fitted._prediction(predictor, fitted._loss)
 
 
 def without_rows(fitted):

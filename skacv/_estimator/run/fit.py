@@ -69,7 +69,7 @@ class FitRun:
     trajectory: Any = None  # its record, without iterates that patience discards
     best: int | None = None  # the best iterate, if the run is evaluated as it goes
     # Fitted attributes by the name of the estimate, as far as computed.
-    known: dict = field(default_factory=dict)
+    computed: dict = field(default_factory=dict)
     # State of the estimates of a run in stages since they were last computed. Other
     # runs are read as a whole, and so to the last digit like one longer run.
     so_far: PathCache | None = None

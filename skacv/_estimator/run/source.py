@@ -104,7 +104,7 @@ class Source:
             folds=run.folds,
             side_runs=run.side_runs,
             best=run.best,
-            known=run.known,
+            computed=run.computed,
             so_far=run.so_far or PathCache(),
             groups=run.groups,
             spec=run.spec,
