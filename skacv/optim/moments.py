@@ -100,6 +100,26 @@ def add_to_groups(moments, group, rows, weights):
         moments[number].add_rows(rows[own], weights[own])
 
 
+def group_rows(codes_by_fit, n_rows, n_most):
+    """Groups of rows that have the same codes, from 0 to 3, in all fits.
+
+    None where there are more than ``n_most`` groups.
+
+    Shapes: codes_by_fit n_fits of (n_rows,); returned group (n_rows,), codes (n_groups,
+    n_fits).
+    """
+    group, codes = np.zeros(n_rows, np.int32), np.zeros((1, 0), np.int8)
+    for code in codes_by_fit:
+        joint, n_joint = group * 4 + code, 4 * len(codes)
+        present = np.flatnonzero(np.bincount(joint, minlength=n_joint))
+        if len(present) > n_most:
+            return None
+        number = np.zeros(n_joint, np.int32)
+        number[present] = np.arange(len(present))
+        group, codes = number[joint], np.c_[codes[present // 4], present % 4]
+    return (group, codes) if len(codes) <= n_most else None
+
+
 def moments_of(problem, group, n_groups):
     """Weighted moments of X and the target, in double precision, for groups of rows.
 

@@ -12,12 +12,10 @@ from functools import partial
 
 import numpy as np
 
-from .moments import moments_of
+from .moments import group_rows, moments_of
 
 # Numbers that the inner products of all fits may take.
 MOST_ENTRIES = 1 << 24
-# Patterns of weights are told apart by their bits.
-MOST_FITS = 62
 # Fewer rows to a group would take as long one by one.
 ROWS_TO_ONE = 4
 # Weights of a group that differ by more roundings are not those of one pattern.
@@ -33,7 +31,7 @@ def pays(fits, n_gradients):
     n_columns, n_outputs = design.shape[1], fits.problem.target.shape[1]
     if 2 * n_columns**2 > design.n_stored:
         return False
-    if fits.n_fits > MOST_FITS or fits.n_fits * n_columns**2 > MOST_ENTRIES:
+    if fits.n_fits * n_columns**2 > MOST_ENTRIES:
         return False
     by_rows = 2 * design.n_stored * fits.n_fits * n_outputs
     return n_gradients * by_rows > design.shape[0] * (n_columns + n_outputs) ** 2
@@ -100,14 +98,16 @@ def _groups(row_weights, fits):
         What the weights of a fit are, over those of the problem.
     Or None where they have no such groups, or too many.
     """
-    weights = fits.row_weights[:, 0]
-    code = (weights > 0) @ (1 << np.arange(fits.n_fits, dtype=np.int64))
-    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    weights, n_rows = fits.row_weights[:, 0], len(row_weights)
     width = fits.problem.design.shape[1] + fits.problem.target.shape[1]
-    is_many = len(first) * ROWS_TO_ONE > len(group)
-    if is_many or len(first) * width**2 > MOST_ENTRIES:
+    n_most = min(n_rows // ROWS_TO_ONE, MOST_ENTRIES // width**2)
+    groups = group_rows((weights > 0).T, n_rows, n_most)
+    if groups is None:
         return None
-    shares = weights[first] / row_weights[first].astype(np.float64)
+    group, codes = groups
+    sample = np.empty(len(codes), np.intp)
+    sample[group] = np.arange(n_rows)
+    shares = weights[sample] / row_weights[sample].astype(np.float64)
     rounding = ROUNDINGS * np.finfo(row_weights.dtype).eps
     if not np.allclose(weights, shares[group] * row_weights, rtol=rounding, atol=0):
         return None

@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from ...optim.arrays import design_of
-from ...optim.moments import merged, moments_of, pseudo_rows, varying
+from ...optim.moments import group_rows, merged, moments_of, pseudo_rows, varying
 from ...optim.problem import Problem
+from ...risk.averages import have_repeats
 from .training_data import ColumnData
 
 # Groups are worth it while they have so many times as many rows as stand for them.
@@ -111,7 +112,10 @@ def on_pseudo_rows(data, folds):
     problem = data.problem
     n_rows, n_outputs = problem.target.shape
     n_each = 1 + len(data.center) + n_outputs
-    groups = groups_of(folds, n_rows, n_rows // (ROWS_TO_ONE * n_each))
+    if any(have_repeats(rows) for fold in folds for rows in fold):
+        return None
+    parts_by_fold = (part_of_rows(fold, n_rows) for fold in folds)
+    groups = group_rows(parts_by_fold, n_rows, n_rows // (ROWS_TO_ONE * n_each))
     if groups is None:
         return None
     group, kinds = groups
@@ -132,49 +136,21 @@ def on_pseudo_rows(data, folds):
     found = PseudoRowData(
         **{**vars(data), "problem": made}, plain=data, plain_folds=folds
     )
-    # (n_groups, n_folds, 2) -> rows of the groups that a fold has.
+    # (n_groups, n_folds) -> rows of the groups that a fold has.
     belongs = np.repeat(kinds, n_each, axis=0)
     parts = [
-        tuple(np.flatnonzero(belongs[:, number, part]) for part in (0, 1))
+        tuple(np.flatnonzero(belongs[:, number] & part) for part in (1, 2))
         for number in range(len(folds))
     ]
     return found, parts
 
 
-def groups_of(folds, n_rows, n_most):
-    """Groups of rows that are in the same parts of all folds.
-
-    Parameters
-    ----------
-    folds : list of (ndarray of int, ndarray of int)
-    n_rows, n_most : int
-        How many groups there may be.
-
-    Returns
-    -------
-    group : ndarray of int, shape (n_rows,)
-    kinds : ndarray of bool, shape (n_groups, n_folds, 2)
-        Whether its rows are training rows, and held-out rows.
-    Or None where there would be more groups, or where rows are in a part repeatedly.
-    """
-    group, kinds = np.zeros(n_rows, np.int32), np.zeros((1, 0, 2), dtype=bool)
-    for parts in folds:
-        code = group * 4
-        for part, rows in enumerate(parts):
-            has = np.zeros(n_rows, np.int8)
-            has[rows] = part + 1
-            if np.count_nonzero(has) < len(rows):
-                return None
-            code += has
-        found = np.flatnonzero(np.bincount(code, minlength=4 * len(kinds)))
-        if len(found) > n_most:
-            return None
-        place = np.zeros(4 * len(kinds), np.int32)
-        place[found] = np.arange(len(found))
-        group = place[code]
-        own = np.stack([found & 1, found & 2], axis=1)[:, None] > 0
-        kinds = np.concatenate([kinds[found // 4], own], axis=1)
-    return (group, kinds) if len(kinds) <= n_most else None
+def part_of_rows(fold, n_rows):
+    """The parts of a fold that rows are in: 1 if trained on, 2 if held out, or 0."""
+    code = np.zeros(n_rows, np.int8)
+    for number, rows in enumerate(fold, start=1):
+        code[rows] += number
+    return code
 
 
 def unexplained_share(moments, n_outputs):
