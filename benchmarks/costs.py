@@ -1,4 +1,4 @@
-"""The constants of skacv/optim/costs.py, measured: ``python -m benchmarks.costs``."""
+"""Do the costs in skacv/optim/costs.py hold here? ``python -m benchmarks.costs``."""
 
 from time import perf_counter
 

@@ -51,10 +51,10 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import iterate
 from skacv.optim.updates import Pass, ProximalGradient
+from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.linearised import replayed_steps
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.refit import LeftOutRows, LeaveOutRule
 
 N_FEATURES, N_NONZERO = 20, 5
 STRENGTH, STEP_SIZE = 1e-6, 0.5

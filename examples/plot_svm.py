@@ -44,9 +44,9 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
+from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.refit import LeftOutRows, LeaveOutRule
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 LEAST_C, LARGEST_C = 1e-4, 10

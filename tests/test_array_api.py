@@ -79,7 +79,7 @@ def test_runs_and_estimates_are_those_of_numpy(loss, penalty, shape, rng):
 
 def test_products_with_fewer_digits_are_refused(rng, monkeypatch):
     """As TF32 rounds factors: ten bits."""
-    plain = arrays.here
+    plain = arrays.to_numpy
 
     def rounded(array):
         found = plain(array)
@@ -87,7 +87,7 @@ def test_products_with_fewer_digits_are_refused(rng, monkeypatch):
 
     X = strict.asarray(rng.standard_normal((30, 20)).astype(np.float32))
     assert type(design_of(X)) is DeviceDesign
-    monkeypatch.setattr(arrays, "here", rounded)
+    monkeypatch.setattr(arrays, "to_numpy", rounded)
     with pytest.raises(ValueError, match="fewer digits"):
         design_of(X)
 
@@ -268,7 +268,7 @@ def assert_same_methods(found, expected, X, away, tolerance):
             assert type(same) is type(away(X))
             size = max(1, np.abs(numbers).max())
             np.testing.assert_allclose(
-                arrays.here(same), numbers, rtol=0, atol=tolerance * size
+                arrays.to_numpy(same), numbers, rtol=0, atol=tolerance * size
             )
     staged = list(found.staged_predict(away(X)))
     assert len(staged) == len(found.recorded_iterations())
@@ -278,13 +278,13 @@ def assert_same_methods(found, expected, X, away, tolerance):
 @dispatched
 def test_X_does_not_leave_its_device(away, rng, monkeypatch):
     X, targets, _ = data((200, 2000), rng)
-    sizes, plain = [], arrays.here
+    sizes, plain = [], arrays.to_numpy
 
     def counted(array):
         sizes.append(np.prod(array.shape))
         return plain(array)
 
-    monkeypatch.setattr(arrays, "here", counted)
+    monkeypatch.setattr(arrays, "to_numpy", counted)
     model = TrajectoryLasso(0.1, max_iter=20, loo=False, random_state=0)
     model.fit(away(X), away(targets["y"])).predict(away(X))
     assert 0 < max(sizes) < X.size / 2
@@ -350,7 +350,7 @@ def test_what_else_a_fitted_model_does(away, rng):
     ]
     for same, numbers in asked:
         assert type(same) is type(away(X))
-        np.testing.assert_allclose(arrays.here(same), numbers, rtol=1e-6)
+        np.testing.assert_allclose(arrays.to_numpy(same), numbers, rtol=1e-6)
     wanted = pytest.approx(expected._parameters_at(-1), rel=1e-12)
     assert found._parameters_at(-1) == wanted
     for each, rows, target in ((found, away(X), away(y)), (expected, X, y)):
@@ -374,13 +374,13 @@ def test_pickled_and_moved(away, rng):
         namespace, _, place = moving.get_namespace_and_device(away(X))
         moved = moving.move_estimator_to(expected, namespace, place)
         found = [moved.predict(away(X)), moved.at_iteration(-1).predict(away(X))]
-        np.testing.assert_allclose(arrays.here(found[0]), numbers, rtol=1e-8)
+        np.testing.assert_allclose(arrays.to_numpy(found[0]), numbers, rtol=1e-8)
         fitted = clone(model).fit(away(X), away(targets["y"]))
         back = moving.move_estimator_to(fitted, np, "cpu")
         np.testing.assert_allclose(back.predict(X), numbers, rtol=1e-8)
         if type(away(X)).__module__ == "torch":  # others cannot be pickled
             again = pickle.loads(pickle.dumps(fitted)).predict(away(X))
-            np.testing.assert_allclose(arrays.here(again), numbers, rtol=1e-8)
+            np.testing.assert_allclose(arrays.to_numpy(again), numbers, rtol=1e-8)
 
 
 def without_trees(task):
@@ -422,7 +422,7 @@ def test_the_chosen_iterate_follows_X(model, name, away, rng):
     same = found.predict(away(X))
     assert type(same) is type(away(X))
     np.testing.assert_allclose(
-        arrays.here(same), expected.predict(X), rtol=1e-8, atol=1e-9
+        arrays.to_numpy(same), expected.predict(X), rtol=1e-8, atol=1e-9
     )
 
 

@@ -20,7 +20,7 @@ from .._estimator.data.row_summary import MOST_COLUMNS, RowSummary
 from .._estimator.estimates.memory_matrix import read_memory_matrix
 from .._estimator.estimates.readers import FinishedRun
 from .._estimator.run.summary_data import summary_data
-from ..optim.matrix import slices
+from ..optim.blocks import slices
 from ..optim.run import Iterates
 from ..optim.trajectory import Trajectory, iterate
 from ..risk.averages import mean_with_error

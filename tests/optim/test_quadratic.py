@@ -19,7 +19,7 @@ def fits_of(stays, rng, **settings):
     weights = rng.random((N, 1)) / N
     design = design_of(rng.standard_normal((N, P)) + 1)
     target = rng.standard_normal((N, 2))
-    if settings.get("recentres"):
+    if settings.get("refits_intercept"):
         design = design.centered(weights)
         target -= np.average(target, axis=0, weights=weights[:, 0])
     problem = Problem(design, target, weights, SquaredError())
@@ -35,7 +35,7 @@ def columns(rng):
 def test_gradients_are_those_of_rows(setting, rng):
     settings = {
         "plain": {},
-        "recentred": {"recentres": True},
+        "recentred": {"refits_intercept": True},
         "standardised": {"columns": columns(rng)},
     }[setting]
     fits = fits_of(GROUPS[np.arange(N) % 4], rng, **settings)

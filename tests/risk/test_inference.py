@@ -360,7 +360,9 @@ def test_runs_in_the_space_of_the_rows(model, rng, monkeypatch):
     model.set_params(keep_data=True, risk="exact", random_state=0)
     tables = []
     for pays in (True, False):
-        monkeypatch.setattr(data_reduction, "pays_rotating", lambda *args, pays=pays: pays)
+        monkeypatch.setattr(
+            data_reduction, "pays_rotating", lambda *args, pays=pays: pays
+        )
         fitted = model.fit(X, y)
         assert isinstance(fitted._data, RowSpaceData) == pays
         tables.append(fitted.coef_table([0, 140], covariance=np.eye(150)))
