@@ -22,7 +22,7 @@ from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit
 
 from skacv import RowSummary, TrajectoryLasso, TrajectoryLogisticRegression
-from skacv._estimator.run import streaming
+from skacv._estimator.run import source
 from skacv.dask.block_sums import added
 from skacv.dask.problem import FitsOnWorkers
 from skacv.dask.rows import FAN, RowGroups
@@ -161,7 +161,7 @@ def fits(is_class, sizes):
     """A fit on two workers beside the fit in memory, and one that loses a worker."""
     n_rows, n_columns, n_updates = sizes
     # Whatever their columns: moments would do for the squared error.
-    streaming.MOST_COLUMNS_OF_COLLECTIONS = 0
+    source.MAX_COLUMNS_OF_COLLECTIONS = 0
     estimator = model(is_class, n_updates)
     loss = "logistic loss" if is_class else "squared error"
     with two_workers() as cluster, Client(cluster) as client:

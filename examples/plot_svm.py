@@ -40,10 +40,10 @@ from skacv import TrajectoryEarlyStoppingCV, TrajectoryLinearSVC
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Loss, SmoothedHinge, SquaredHinge
 from skacv.optim.penalties import SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.replicas import replayed
@@ -109,7 +109,9 @@ def without_rows(problem, n_updates, rows):
     *_, (exact, _) = replayed(problem, trajectory, REFIT.without(problem, stays))
     left_out = LeftOutRows.of(problem, rows, REFIT)
     linearised, corrected = (
-        iacv.leave_one_out(problem, trajectory, left_out, len(rows), map, correction)[1]
+        iacv.linearised_predictors(
+            problem, trajectory, left_out, len(rows), map, correction
+        )[1]
         for correction in (False, True)
     )
     added = exact[:, 0] - trajectory.coef[-1]

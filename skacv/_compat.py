@@ -117,9 +117,13 @@ def check_names(composition, names):
     composition._validate_names(names)
 
 
+# The attribute of an estimator that has the callbacks of its fit.
+CALLBACKS = "_skl_callbacks"
+
+
 def has_callbacks(estimator):
     """Whether any callback listens to this fit."""
-    return bool(getattr(estimator, "_skl_callbacks", None))
+    return bool(getattr(estimator, CALLBACKS, None))
 
 
 def callback_context(estimator, max_subtasks):
@@ -143,7 +147,7 @@ def refuses_sparse(estimator):
 
 
 def validate_parameters(estimator):
-    """Raise where a parameter is not what the class takes, if it says so."""
+    """Raise where a parameter violates the constraints of its class."""
     is_skipped = get_config()["skip_parameter_validation"]
     if hasattr(estimator, "_parameter_constraints") and not is_skipped:
         estimator._validate_params()
@@ -164,7 +168,7 @@ def target_encoder(estimator):
 
 
 def output_container(estimator):
-    """What a transformer has to return: "default", "pandas" or "polars"."""
+    """The container that a transformer returns: "default", "pandas" or "polars"."""
     return _get_output_config("transform", estimator)["dense"]
 
 
@@ -182,12 +186,7 @@ def check_in_memory(*arrays):
 def on_host(array):
     """An array of another library as NumPy, where scikit-learn dispatches on them.
 
-    Estimators work in NumPy. What is no such array is returned as it is.
-
-    Raises
-    ------
-    TypeError
-        If it is a Dask collection, which may not fit in memory.
+    Other objects are returned unchanged; a Dask collection raises a TypeError.
     """
     check_in_memory(array)
     if not is_foreign(array):
@@ -217,15 +216,10 @@ def class_weights(class_weight, classes, y, sample_weight):
 
 
 class Resumed:
-    """Histogram boosting that continues, with the same rows, from fit to fit.
+    """Histogram boosting with ``warm_start`` that continues, with the same rows.
 
-    Each fit would bin the rows anew, and sum over all earlier trees. What comes of that
-    is kept here: fits add to the sums in place.
-
-    Parameters
-    ----------
-    boosted : estimator
-        With ``warm_start``.
+    Each fit would bin the rows anew, and sum over all earlier trees. The results are
+    kept here: fits add to the sums in place.
     """
 
     methods = "_bin_data", "_raw_predict"
@@ -234,7 +228,6 @@ class Resumed:
         self.boosted, self._known = boosted, {}
 
     def fit(self, X, y, **params):
-        """Fit it to the rows that the first fit was passed."""
         for name in self.methods:
             setattr(self.boosted, name, partial(self._once, name))
         try:
@@ -246,53 +239,38 @@ class Resumed:
     def _once(self, name, *args, **settings):
         """The first result of a method of its class."""
         if name not in self._known:
-            found = getattr(type(self.boosted), name)(self.boosted, *args, **settings)
-            self._known[name] = found, self.boosted._bin_mapper
-        found, self.boosted._bin_mapper = self._known[name]
-        return found
+            method = getattr(type(self.boosted), name)
+            result = method(self.boosted, *args, **settings)
+            self._known[name] = result, self.boosted._bin_mapper
+        result, self.boosted._bin_mapper = self._known[name]
+        return result
 
 
 def with_stages(boosted, first, last):
-    """Fitted trees of boosting, or members of an ensemble, of some stages alone.
-
-    Returns
-    -------
-    estimator
-        A copy, which shares the trees.
-    """
-    found = copy(boosted)
+    """A copy with the trees of boosting, or members of an ensemble, of a few stages."""
+    copied = copy(boosted)
     name = "estimators_" if hasattr(boosted, "estimators_") else "_predictors"
-    setattr(found, name, getattr(boosted, name)[first:last])
-    return found
+    setattr(copied, name, getattr(boosted, name)[first:last])
+    return copied
 
 
 def staged_sums(boosted, X, sums=None):
-    """Sums over the trees of boosting, stage after stage.
+    """Sums over the trees of boosting, after ``sums`` of earlier stages if any.
 
-    Shapes: returned (n_samples, n_trees_per_stage).
-
-    Parameters
-    ----------
-    boosted : gradient boosting, plain or of histograms
-    sums : ndarray of shape (n_samples, n_trees_per_stage), default=None
-        Sums of earlier stages. None: the initial values of the estimator.
+    Shapes: sums and returned (n_samples, n_trees_per_stage).
     """
     if sums is not None:
         boosted = copy(boosted)
-        # What trees of histograms are added to, and what plain trees are.
+        # To the first are trees of histograms added, to the second other trees.
         boosted._baseline_prediction = sums
         boosted._raw_predict_init = lambda X: sums.copy()
     return boosted._staged_raw_predict(X)
 
 
 def predicted_by(boosted, sums):
-    """Predictions of boosting from these sums; for classes, probabilities.
+    """Predictions of boosting from sums; for classes, probabilities.
 
     Shapes: sums (n_samples, n_trees_per_stage).
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or (n_samples, n_classes)
     """
     if is_classifier(boosted):
         return boosted._loss.predict_proba(sums)

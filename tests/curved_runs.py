@@ -15,10 +15,10 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import UNCENTRED
 from skacv.risk.left_out.replicas import leave_folds_out
 from skacv.risk.memory import curved_run
@@ -73,7 +73,7 @@ def held_out(problem, trajectory, scales, method="exact", rng=None):
 
 def read_any_loss(problem, trajectory, method, row_scales=False, rng=None):
     """The estimate of a run by the backend of any loss, the squared error too."""
-    return curved_run.estimate_risk(
+    return curved_run.curved_risk(
         problem, trajectory, UNCENTRED, method, row_scales, rng
     )
 

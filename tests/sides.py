@@ -20,9 +20,9 @@ class Sides:
         self.names, self.is_plain = [], False
         monkeypatch.setattr(fit_module, "reduce_data", self)
 
-    def __call__(self, estimator, data, folds, resume):
+    def __call__(self, estimator, run, data, folds, recorded):
         if not self.is_plain:
-            data, folds = reduce_data(estimator, data, folds, resume)
+            data, folds = reduce_data(estimator, run, data, folds, recorded)
         self.names.append(type(data).__name__)
         return data, folds
 

@@ -35,10 +35,10 @@ from skacv.optim.arrays import DeviceDesign, design_of
 from skacv.optim.kernel_matrix import KernelMatrix
 from skacv.optim.losses import Logistic, SquaredError
 from skacv.optim.penalties import L1, SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov, StochasticGradient
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import UNCENTRED
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.curved_runs import paths_of_folds, read_any_loss

@@ -22,7 +22,6 @@ from skacv import (
 from skacv.optim.arrays import design_of
 from skacv.optim.contraction import covered_share
 from skacv.optim.penalties import Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import (
@@ -31,6 +30,7 @@ from skacv.optim.schedules import (
     Nesterov,
     StochasticGradient,
 )
+from skacv.optim.trajectory import Phase
 from tests.cases import covering
 
 LINEAR = [

@@ -13,10 +13,10 @@ from skacv import IterativeRidge
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import SquaredError
 from skacv.optim.penalties import SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 
 matplotlib = pytest.importorskip("matplotlib")

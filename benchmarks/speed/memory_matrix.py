@@ -13,10 +13,10 @@ from sklearn.base import clone
 from skacv import TrajectoryLasso, TrajectoryLogisticRegression
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
+from skacv.optim.trajectory import Phase
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 

@@ -11,22 +11,14 @@ from .checks import checked
 from .estimates import PathEstimate
 from .folds import Folds
 
-# A replica on all rows makes every update as the loop does, from the loop's own
-# parameters, so that rounding does not add up. It may be off by that share of its
-# length, and by so many units of rounding of the parameters: less is rounding, another
-# batch or step size is more.
-LARGEST_SHARE = 0.05
-UNITS = 10.0
-# What is off from the first is refused. Later it may cost hours of training, or be
-# rounding after all, where all rows are fitted to the last digit: that is warned of.
+# An update that differs from the loop's raises an error up to this update. Later an
+# error could cost hours of training, and the difference may be rounding where all rows
+# are fitted to the last digit: then it is a warning.
 N_REFUSED = 10
 
 
 class FollowedLoop(ABC):
-    """Replicas that are advanced with a training loop, update by update.
-
-    The folds are evaluated on their held-out rows after every ``every`` updates.
-    """
+    """Replicas updated along with a training loop, and evaluated every few updates."""
 
     def __init__(
         self, model: Any, start: Any, data: Any, folds: Any, every: int
@@ -63,19 +55,21 @@ class FollowedLoop(ABC):
         """Follow an update of the loop to some parameters, by rows; None is all."""
         last, self._now = self._now, params
         batch = self._data.on(rows, self._weights)
-        moved = self._model.step_replicas(self._replicas, *batch)
-        self._replicas, *parted = self._model.reset_first(moved, last, params)
+        replicas = self._model.step_replicas(self._replicas, *batch)
+        self._replicas, *parted = self._model.reset_first(replicas, last, params)
         self.n_steps_ += 1
         self._check_followed(*parted)
         if self.n_steps_ % self._every == 0:
             self._evaluate()
 
-    def _check_followed(self, distance, length, rounding):
-        """Refuse, or warn, where the loop and its replica were apart after an update.
+    def _check_followed(self, distance, length, rounding, share=0.05):
+        """Raise or warn if the loop and the replica on all rows differ after an update.
 
-        Both began it at the same parameters.
+        Both begin the update at the same parameters, so that rounding does not add up.
+        A distance of 5% of the update's length, or ten units of rounding, is allowed:
+        another batch or step size differs by more.
         """
-        if self._is_warned or distance <= LARGEST_SHARE * length + UNITS * rounding:
+        if self._is_warned or distance <= share * length + 10 * rounding:
             return
         said = (
             f"After update {self.n_steps_} the loop's parameters are not those of "
@@ -95,13 +89,13 @@ class FollowedLoop(ABC):
     def _evaluate(self):
         model = self._model
         # By all replicas but the first, which has no held-out rows.
-        found = model.predictions(self._replicas, self._X, 1)
-        predictions = self._folds.unpadded(model.to_numpy(found)[None])
+        predictions = model.to_numpy(model.predictions(self._replicas, self._X, 1))
+        predictions = self._folds.unpadded(predictions[None])
         losses = model.losses(model.loss, self._y, predictions)
-        found = PathEstimate.of(losses, predictions, self._folds, self.n_steps_)
-        self._path.append(found.path[0])
-        self._se_path.append(found.se_path[0])
-        self._patience.update(found.path[0])
+        estimate = PathEstimate.of(losses, predictions, self._folds, self.n_steps_)
+        self._path.append(estimate.path[0])
+        self._se_path.append(estimate.se_path[0])
+        self._patience.update(estimate.path[0])
         if self._patience.best == len(self._path) - 1:
             self._keep(self._now)
 

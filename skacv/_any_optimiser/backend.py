@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from .linearised import hessian_of, replayed
+from .linearised import linearised_path
 
 
 class Backend(ABC):
@@ -15,7 +15,7 @@ class Backend(ABC):
     (:mod:`~skacv._any_optimiser.linearised`); and what is abstract below. Parameters
     are arrays in a collection of the library's own kind; a path has those of all
     iterates, along the first axes. ``data`` is a
-    :class:`~skacv._any_optimiser.data.Rows`.
+    :class:`~skacv._any_optimiser.data.RunRows`.
 
     A carry is a run between two updates: parameters, and the state of the optimiser.
     Replicas are runs side by side, in one carry, which weigh the rows their own way.
@@ -26,15 +26,12 @@ class Backend(ABC):
         return weights @ self.loss(y, self.predict(params, X))
 
     def objective(self, params, X, y, weights):
-        """The objective."""
         return self.mean_loss(params, X, y, weights) + self.penalty_of(params)
 
     def penalty_of(self, params):
-        """Zero where there is none."""
         return 0.0 if self.penalty is None else self.penalty(params)
 
     def equal_weights(self, params, data):
-        """The rows' weights in the mean over all of them."""
         n_rows = data.n_rows
         return self.weights(params, data, np.full(1, 1 / n_rows)).repeat(n_rows)
 
@@ -52,9 +49,9 @@ class Backend(ABC):
         return self.along(step, read, self.begin(start), n_steps)
 
     def held_out(self, n_steps, start, data, weights, rows):
-        """Predictions of rows, (n_replicas, size), by replicas that leave them out.
+        """Predictions of the rows that replicas leave out.
 
-        From weights (n_replicas, n_rows) to (n_steps + 1, n_replicas, size, ...).
+        Shapes: weights (n_replicas, n_rows), rows (n_replicas, size).
         """
         X = self.rows_of(data.X, rows)
 
@@ -66,8 +63,13 @@ class Backend(ABC):
 
         return self.along(step, read, self.begin_replicas(start, weights), n_steps)
 
-    hessian = hessian_of
-    replayed = replayed
+    def hessian(self, params, data):
+        """Hessian of the mean loss over all rows."""
+        theta, unravel = self.functions.ravel(params)
+        weights = self.equal_weights(params, data)
+        return self.functions.hessian(self, unravel, theta, data.X, data.y, weights)
+
+    linearised_path = linearised_path
 
     # ---- arrays
 
@@ -111,10 +113,7 @@ class Backend(ABC):
 
     @abstractmethod
     def along(self, step, read, carry, n_steps):
-        """What ``read(carry)`` gives for every iterate of a run, along first axes.
-
-        ``step(carry, t)`` is the carry after update ``t``.
-        """
+        """``read(carry)`` at every iterate; ``step(carry, t)`` makes an update."""
 
     @abstractmethod
     def begin(self, start):
@@ -146,8 +145,7 @@ class Backend(ABC):
 
     @abstractmethod
     def reset_first(self, carry, last, now):
-        """The carry with the first replica at ``now``, after an update from ``last``.
+        """Put the first replica at ``now``, after an update from ``last``.
 
-        Returns also the distance from there to where it was, the length of its update,
-        and one unit of rounding of the parameters.
+        Returns the carry, the distance, the length of the update, and a rounding unit.
         """

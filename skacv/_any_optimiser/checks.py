@@ -5,15 +5,9 @@ import numpy as np
 from .._compat import check_in_memory
 from .data import checked_batches
 
-# Predictions of a row alone, and among others, agree up to rounding.
-AGREES = 1e-3
-
 
 def checked(model, params, X, y, batches=None):
-    """The data of a run from ``params``, once they and the model are what they must be.
-
-    X, y and batches are as a user has passed them.
-    """
+    """The data of a run, after checks of the parameters, the model and the data."""
     _check_parameters(model.named("params", params))
     check_in_memory(X, y)
     X, y = model.arrays(params, X, y)
@@ -30,9 +24,11 @@ def checked(model, params, X, y, batches=None):
 
 def _check_parameters(named):
     kinds = {name: array.dtype for name, array in named.items()}
-    others = [name for name, kind in kinds.items() if "float" not in str(kind)]
-    if others or not kinds:
-        said = f"{others[0]} is {kinds[others[0]]}" if others else "there are none"
+    not_floats = [name for name, kind in kinds.items() if "float" not in str(kind)]
+    if not_floats or not kinds:
+        said = "there are none"
+        if not_floats:
+            said = f"{not_floats[0]} is {kinds[not_floats[0]]}"
         raise ValueError(f"Parameters must be floating-point numbers, but {said}.")
 
 
@@ -59,10 +55,10 @@ def _check_loss(shape, prediction_shape, n_rows):
     )
 
 
-def _check_rows_are_independent(alone, among):
-    """Predictions of some rows alone, and the same of all rows."""
+def _check_rows_are_independent(alone, among, rtol=1e-3):
+    """Raise unless predictions of some rows alone equal those of all rows."""
     size = np.abs(among).max(initial=0)
-    if not np.abs(alone - among).max(initial=0) <= AGREES * size:
+    if not np.abs(alone - among).max(initial=0) <= rtol * size:
         raise ValueError(
             "What the model predicts for a row depends on the other rows, or on chance "
             "(batch normalisation, dropout): rows cannot be left out of it."

@@ -5,15 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Rows(NamedTuple):
-    """Rows, targets and batches of a run; a subclass implements ``of_batch``.
-
-    Attributes
-    ----------
-    X : array, or collection of arrays, of n_rows rows
-    batches : sequence of arrays of int, or None
-        Rows of every update, repeated cyclically. None means all rows.
-    """
+class RunRows(NamedTuple):
+    """X and y of n_rows rows, and batches of row numbers, repeated cyclically."""
 
     X: Any
     y: Any
@@ -32,10 +25,10 @@ class Rows(NamedTuple):
         return self.on(self.rows_at(t), weights)
 
     def on(self, rows, weights):
-        """The same of some rows; None is all.
+        """X, y and weights of some rows; None: all.
 
-        A batch weighs as much as all rows: what is left of it in a replica estimates
-        the mean over all rows that are left, without bias.
+        A batch weighs as much as all rows, so that its mean over the rows that a
+        replica keeps is unbiased for the mean over all rows of that replica.
         """
         if rows is None:
             return self.X, self.y, weights
@@ -72,19 +65,15 @@ def shuffled_batches(
 
 
 def checked_batches(batches, n_rows):
-    """Rows of every update, as a list of arrays; None, which takes all rows, stays.
-
-    They are gone through once here, so that an iterator which draws its batches has
-    them the same for the run and for all its replicas.
-    """
+    """Batches as a list of arrays: one that draws at random is read only once."""
     if batches is None:
         return None
-    found = [np.asarray(rows) for rows in batches]
-    if not found:
+    checked = [np.asarray(rows) for rows in batches]
+    if not checked:
         raise ValueError("batches must have one at least; None takes all rows.")
-    for number, rows in enumerate(found):
-        is_whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
-        if not (is_whole and rows.size):
+    for number, rows in enumerate(checked):
+        is_integer = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
+        if not (is_integer and rows.size):
             raise ValueError(
                 f"Batch {number} must have row numbers, integers in one dimension."
             )
@@ -92,7 +81,7 @@ def checked_batches(batches, n_rows):
             raise ValueError(
                 f"Batch {number} has rows beyond the {n_rows} of the data."
             )
-    return found
+    return checked
 
 
 def padded_batches(batches, n_rows):

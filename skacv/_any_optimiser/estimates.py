@@ -38,26 +38,12 @@ class PathEstimate:
     def of(
         cls, losses: np.ndarray, predictions: np.ndarray, folds: Any, first: int = 0
     ) -> Self:
-        """The estimate from the losses of held-out rows.
-
-        Parameters
-        ----------
-        losses : ndarray of shape (n_steps + 1, n_held_out)
-        predictions : ndarray of shape (n_steps + 1, n_held_out, ...)
-        folds : Folds
-        first : int, default=0
-            Index of the first iterate, for the message.
-
-        Raises
-        ------
-        ValueError
-            If a loss is NaN or infinite.
-        """
+        """The estimate from losses (n_steps + 1, n_held_out) of held-out rows."""
         finite = np.isfinite(losses)
         if not finite.all():
-            t, place = np.argwhere(~finite)[0]
+            t, row = np.argwhere(~finite)[0]
             raise ValueError(
-                f"The loss of row {folds.indices[place]} is not finite from iterate "
+                f"The loss of row {folds.indices[row]} is not finite from iterate "
                 f"{first + t} on: the run without it diverges, though the run on all "
                 "rows does not. Take smaller or fewer steps."
             )

@@ -28,8 +28,6 @@ from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from .data import shuffled_batches
 
-LARGEST_SEED = 2**31 - 1
-
 
 class IteratedModel(RecordedModel, RecordsTrajectory):
     """Base class of estimators whose fit is a recorded run of some library.
@@ -122,10 +120,10 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         X, y, target, names, n_outputs = self._coded(X, y)
         splitter, split_params = splitter_of(self, y, params)
         rng = check_random_state(self.random_state)
-        seed = int(rng.randint(LARGEST_SEED))
+        seed = int(rng.randint(np.iinfo(np.int32).max))
         batches = self._batches(len(y), seed)
-        run, found = self._run(X, target, n_outputs, seed, batches)
-        names |= {**found, "train_path_": run.train_path}
+        run, attributes = self._run(X, target, n_outputs, seed, batches)
+        names |= {**attributes, "train_path_": run.train_path}
         names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
         names["_row_weights"] = np.ones(len(y))
         names["_groups"] = groups_of(split_params)
@@ -170,8 +168,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         check_is_fitted(self)
         return validated_rows(self, on_host(X), reset=False)
 
-    def _take_coefficients(self, place):
-        self.params_ = self._params_at(place)
+    def _take_coefficients(self, t):
+        self.params_ = self._params_at(t)
 
     def _params_at(self, t):
         return self._model_type.iterate(self.params_path_, t)
@@ -217,22 +215,22 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         return held_out_losses_of(self, ESTIMATES[name], y, self._row_losses)
 
 
-def _attributes(name, found, y):
+def _attributes(name, estimate, y):
     """Fitted attributes of an estimate."""
     return {
-        f"{name}_path_": found.path,
-        f"{name}_se_path_": found.se_path,
-        f"{name}_prediction_path_": found.prediction_path,
-        f"{name}_indices_": found.indices,
-        f"{name}_target_": y[found.indices],
+        f"{name}_path_": estimate.path,
+        f"{name}_se_path_": estimate.se_path,
+        f"{name}_prediction_path_": estimate.prediction_path,
+        f"{name}_indices_": estimate.indices,
+        f"{name}_target_": y[estimate.indices],
     }
 
 
-def _of_folds(found, y):
+def _of_folds(estimate, y):
     """Fitted attributes of folds, whose rows are listed fold by fold."""
-    ends = np.flatnonzero(np.diff(found.folds)) + 1
-    attributes = _attributes("cv", found, y)
-    return {**attributes, "cv_indices_": np.split(found.indices, ends)}
+    ends = np.flatnonzero(np.diff(estimate.folds)) + 1
+    attributes = _attributes("cv", estimate, y)
+    return {**attributes, "cv_indices_": np.split(estimate.indices, ends)}
 
 
 def squared_error(y, prediction):

@@ -7,25 +7,12 @@ from sklearn.model_selection import check_cv
 
 from .._estimator.estimates.folds import ShuffledFolds
 from .._estimator.estimates.left_out import folds_of, row_numbers
-
-# Memory for what the replicas of a block predict; more of them at a time gain nothing.
-BLOCK_BYTES = 1 << 20
-FEWEST_AT_A_TIME = 16
+from ..optim.blocks import CACHE_BYTES, n_per_block
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Folds, each with a replica fitted on its training rows.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows of the data.
-    held_out : tuple of ndarray of int
-        Held-out rows of every replica.
-    fitted : tuple of ndarray of int, or None
-        Training rows of every replica; None means all rows but the held-out ones.
-    """
+    """Held-out rows of every replica, and training rows (None: all others)."""
 
     n_rows: int
     held_out: tuple
@@ -33,17 +20,7 @@ class Folds:
 
     @classmethod
     def of(cls, folds, y):
-        """The folds that a user has asked for; splitters may use y.
-
-        A number of random folds with a fixed seed; a splitter of scikit-learn; or pairs
-        of training rows and held-out rows.
-
-        Raises
-        ------
-        ValueError
-            If there are no folds, or a fold has no training or held-out rows, has a row
-            in both, or has rows beyond the data.
-        """
+        """Folds from a number, a splitter, or pairs of training and held-out rows."""
         n_rows = len(y)
         if isinstance(folds, int | np.integer):
             if not 2 <= folds <= n_rows:
@@ -69,7 +46,7 @@ class Folds:
 
     @property
     def indices(self):
-        """The held-out rows, fold after fold, (n_held_out,)."""
+        """Held-out rows, fold after fold, (n_held_out,)."""
         return np.concatenate(self.held_out)
 
     @property
@@ -91,7 +68,6 @@ class Folds:
 
     @property
     def most_held_out(self):
-        """The largest number of held-out rows of a fold."""
         return max(len(rows) for rows in self.held_out)
 
     def padded(self, size):
@@ -100,54 +76,45 @@ class Folds:
             [np.pad(rows, (0, size - len(rows)), mode="edge") for rows in self.held_out]
         )
 
-    def unpadded(self, found):
-        """Values of the first replicas for :meth:`padded` rows, fold after fold.
-
-        From (n_iterates, n_first, size, ...) to (n_iterates, n_held_out, ...).
-        """
-        first = enumerate(self.held_out[: found.shape[1]])
-        parts = [found[:, fold, : len(rows)] for fold, rows in first]
+    def unpadded(self, predictions):
+        """From (n_iterates, n_first, size, ...) to (n_iterates, n_held_out, ...)."""
+        first = enumerate(self.held_out[: predictions.shape[1]])
+        parts = [predictions[:, fold, : len(rows)] for fold, rows in first]
         return np.concatenate(parts, axis=1)
 
-    def blocks(self, most=None, n_bytes=BLOCK_BYTES):
-        """So many folds at a time, all blocks alike in size: the last fold fills up.
+    def blocks(self, most=None, n_bytes=CACHE_BYTES):
+        """Blocks of folds of one size, with the number that are not padding.
 
-        Blocks of one shape are compiled once. ``most`` is None where they are as large
-        as predictions of all rows in ``n_bytes`` allow.
-
-        Yields
-        ------
-        block : Folds
-        n_own : int
-            The folds of it that are not there to fill it up.
+        Blocks of one shape are compiled once; the last fold is repeated to fill one up.
         """
         if most is None:
             most = at_a_time(self.n_rows, n_bytes)
         n_blocks = -(-len(self) // max(1, most))
         size = -(-len(self) // n_blocks)
         for first in range(0, len(self), size):
-            places = np.arange(first, first + size)
-            n_own = int((places < len(self)).sum())
-            places = np.minimum(places, len(self) - 1)
+            numbers = np.arange(first, first + size)
+            n_folds = int((numbers < len(self)).sum())
+            numbers = np.minimum(numbers, len(self) - 1)
             held_out, fitted = (
-                part and tuple(part[place] for place in places)
+                part and tuple(part[number] for number in numbers)
                 for part in (self.held_out, self.fitted)
             )
-            yield Folds(self.n_rows, held_out, fitted), n_own
+            yield Folds(self.n_rows, held_out, fitted), n_folds
 
     def by_block(self, held_out, most=None):
-        """Predictions for all held-out rows, (n_iterates, n_held_out, ...).
+        """Predictions of all held-out rows, block by block.
 
-        Those of a block, (n_iterates, n_block, size, ...), are ``held_out(weights,
-        rows)``, of weights (n_block, n_rows) and rows (n_block, size).
+        ``held_out(weights, rows)`` predicts a block.
+
+        Shapes: weights (n_block, n_rows), rows (n_block, size).
         """
-        found = []
-        for block, n_own in self.blocks(most):
+        parts = []
+        for block, n_folds in self.blocks(most):
             part = held_out(block.weights(), block.padded(self.most_held_out))
-            found.append(block.unpadded(part[:, :n_own]))
-        return np.concatenate(found, axis=1)
+            parts.append(block.unpadded(part[:, :n_folds]))
+        return np.concatenate(parts, axis=1)
 
 
-def at_a_time(n_rows, n_bytes=BLOCK_BYTES):
-    """Number of replicas whose predictions fit in memory, a few at least."""
-    return max(FEWEST_AT_A_TIME, n_bytes // (8 * n_rows))
+def at_a_time(n_rows, n_bytes=CACHE_BYTES):
+    """Number of replicas whose predictions fit in ``n_bytes``, at least 16."""
+    return max(16, n_per_block(8 * n_rows, n_bytes))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from .backend import Backend
 from .checks import checked
-from .data import Rows
+from .data import RunRows
 from .estimates import PathEstimate
 from .folds import Folds
 from .linearised import check_linearisable, linearised_predictions
@@ -17,11 +17,11 @@ METHODS = "exact", "linearised"
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedRun:
+class OptimiserRun:
     """A recorded run of any library; a subclass documents its attributes."""
 
     _model: Backend
-    _data: Rows
+    _data: RunRows
     params_path: Any
     train_path: np.ndarray
 
@@ -146,8 +146,8 @@ class RecordedRun:
         if method == "exact":
             return self._left_out(folds, block_size)
         check_linearisable(self)
-        found = linearised_predictions(self, folds, correction, block_size)
-        return self._estimate(folds, found)
+        predictions = linearised_predictions(self, folds, correction, block_size)
+        return self._estimate(folds, predictions)
 
     def _left_out(self, folds, block_size):
         """The estimate from exact replicas."""
@@ -155,8 +155,8 @@ class RecordedRun:
 
         def held_out(weights, rows):
             weights = model.weights(start, self._data, weights)
-            found = model.held_out(self.n_steps, start, self._data, weights, rows)
-            return model.to_numpy(found)
+            predictions = model.held_out(self.n_steps, start, self._data, weights, rows)
+            return model.to_numpy(predictions)
 
         return self._estimate(folds, folds.by_block(held_out, block_size))
 

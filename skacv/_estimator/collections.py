@@ -10,8 +10,8 @@ from .._typing import Method
 
 
 def is_collection(array):
-    """Whether it is a Dask array, dataframe or series, which is not in memory."""
-    # A class has such a method as well, and is no collection.
+    """Whether an array is a Dask array, dataframe or series, which is not in memory."""
+    # Their classes have the method as well.
     return not isinstance(array, type) and hasattr(array, "__dask_graph__")
 
 
@@ -33,7 +33,7 @@ def block_by_block(method: Method) -> Method:
 
 
 def staged_block_by_block(method: Method) -> Method:
-    """The same of a method that predicts with every iterate."""
+    """The same for a method that predicts with every iterate."""
 
     @wraps(method)
     def predict(self, X):

@@ -1,4 +1,4 @@
-"""What is passed on to inner estimators, and the last step of pipelines."""
+"""Methods and metadata that are passed on to inner estimators; last steps."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -14,14 +14,8 @@ from .._typing import Method
 
 
 def fitted_part(owner):
-    """The attribute ``estimator_`` of a fitted object.
-
-    It is looked at first: scikit-learn's check reads the tags of all members.
-
-    Raises
-    ------
-    NotFittedError
-    """
+    """The attribute ``estimator_`` of a fitted object, or NotFittedError."""
+    # First, since scikit-learn's check reads the tags of all members.
     if "estimator_" not in vars(owner):
         check_is_fitted(owner)
     return owner.estimator_
@@ -32,10 +26,7 @@ def delegated(
 ) -> Callable[[Method], Method]:
     """Decorator of a method without a body: that of ``estimator_`` is called.
 
-    Parameters
-    ----------
-    has : callable
-        ``has(name)`` is a function that says of an object whether it has the method.
+    ``has(name)(object)`` is whether an object has the method.
     """
 
     def decorate(method):
@@ -52,19 +43,9 @@ def delegated(
 
 
 def routed(owner, caller, receiver, method, params):
-    """The metadata that an owner passes on to a method of an inner object.
+    """The metadata that a method of an owner passes on to one of an inner object.
 
-    Parameters
-    ----------
-    caller : str
-        The method of the owner.
-    receiver, method : str
-        The inner object, as the owner's routing calls it, and its method.
-
-    Returns
-    -------
-    dict
-        Without metadata routing, all that was passed.
+    ``receiver`` is its name in the owner's routing. Without routing: all metadata.
     """
     if not get_config()["enable_metadata_routing"]:
         return params
@@ -72,24 +53,9 @@ def routed(owner, caller, receiver, method, params):
 
 
 def last_step(estimator, X=None):
-    """The last step of a fitted pipeline and what it sees; others are their own.
+    """The last step of a fitted pipeline, and X transformed by the steps before it.
 
-    Parameters
-    ----------
-    estimator : estimator or Pipeline
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-        As the given estimator takes it.
-
-    Returns
-    -------
-    estimator
-    {array-like, sparse matrix} of shape (n_samples, n_features) or None
-        X as that estimator takes it.
-
-    Raises
-    ------
-    NotFittedError
-        If a pipeline is not fitted; other estimators are not asked.
+    An estimator that is no pipeline is its own last step, fitted or not.
     """
     if not isinstance(estimator, Pipeline):
         return estimator, X

@@ -2,8 +2,8 @@
 
 X may be an array of another namespace, on another device (scikit-learn's
 ``array_api_dispatch``). A fit leaves it there and works on all that is small in NumPy.
-What comes out is moved once, here: fitted arrays follow X, and so do predictions.
-Methods of a fitted estimator read its twin, whose record is in NumPy.
+Results are converted once, here: fitted arrays follow X, and so do predictions.
+Methods of a fitted estimator read its NumPy view, a copy with the arrays in NumPy.
 """
 
 from collections.abc import Iterator
@@ -17,57 +17,39 @@ from .._compat import check_same_namespace, is_foreign, is_foreign_type
 from .._typing import Method
 from ..optim.namespaces import to_device_of, to_numpy
 
-# Fitted arrays of coefficients: where they are, X was.
+# Fitted arrays of coefficients: their device is that of X.
 COEFFICIENTS = "coef_", "dual_coef_"
-# Fitted arrays that methods read where they are, as they were passed.
-READ_IN_PLACE = frozenset({"X_fit_"})
+# Fitted arrays that methods read on their device, as they were passed.
+READ_ON_DEVICE = frozenset({"X_fit_"})
 
 
 def converted(estimator, converter):
-    """A copy of an estimator with its fitted arrays moved by scikit-learn.
-
-    Parameters
-    ----------
-    converter : callable
-        ``converter(array)`` is the array where it is to be.
-
-    Returns
-    -------
-    estimator of the same class
-    """
-    found = copy(in_numpy(estimator))
-
-    def place(name, value):
-        return converter(np.asarray(value))
-
-    for name in READ_IN_PLACE:
-        if is_foreign_type(vars(found).get(name)):
-            vars(found)[name] = converter(vars(found)[name])
-    vars(found).update(placed(vars(found), place))
-    return found
+    """A copy of an estimator with its fitted arrays converted by scikit-learn."""
+    copied = copy(in_numpy(estimator))
+    fitted = vars(copied)
+    for name in READ_ON_DEVICE:
+        if is_foreign_type(fitted.get(name)):
+            fitted[name] = converter(fitted[name])
+    fitted.update(mapped(fitted, lambda name, value: converter(np.asarray(value))))
+    return copied
 
 
 def attributes_on_device_of(X, y, estimator, attributes):
     """Fitted attributes in the namespace and on the device of X, classes in those of y.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Those of some stay in NumPy.
-    attributes : dict
-        Arrays in NumPy, numbers and anything else.
+    Those of some classes of estimators stay in NumPy.
     """
     follows = _can_follow(estimator) and is_foreign(X)
 
-    def place(name, value):
+    def convert(name, value):
         like = y if name == "classes_" else X
         return to_device_of(value, like) if follows and is_foreign(like) else value
 
-    return placed(attributes, place)
+    return mapped(attributes, convert)
 
 
 def on_device_of(X, y, estimator):
-    """A fitted estimator whose record is in NumPy, its fitted arrays where X is."""
+    """A fitted estimator in NumPy, with its fitted arrays on the device of X."""
     if not (_can_follow(estimator) and is_foreign(X)):
         return estimator
     fitted = copy(estimator)
@@ -75,68 +57,66 @@ def on_device_of(X, y, estimator):
     return fitted
 
 
-def placed(attributes, place):
-    """Fitted attributes whose arrays are moved, and what they were in NumPy.
-
-    Parameters
-    ----------
-    place : callable
-        ``place(name, value)`` is an array of NumPy where it is to be.
-    """
-    moved = {
-        name: place(name, value)
+def mapped(attributes, convert):
+    """Fitted attributes with arrays ``convert(name, array)``, and those in NumPy."""
+    arrays = {
+        name: convert(name, value)
         for name, value in attributes.items()
-        if is_fitted(name) and is_movable(value)
+        if _is_fitted(name) and is_movable(value)
     }
     pairs = {
         name: (array, attributes[name])
-        for name, array in moved.items()
+        for name, array in arrays.items()
         if array is not attributes[name]
     }
-    return {**attributes, **moved, "_copies": pairs, "_is_twin": False}
+    return {**attributes, **arrays, "_host_arrays": pairs, "_is_numpy_view": False}
 
 
 def in_numpy(estimator):
-    """An estimator whose fitted arrays are NumPy's: itself, or its twin."""
-    moved = _moved(estimator)
-    if not moved:
+    """An estimator whose fitted arrays are NumPy's: itself, or its NumPy view."""
+    on_device = _device_arrays(estimator)
+    if not on_device:
         return estimator
-    twin, copies = copy(estimator), vars(estimator).get("_copies", {})
-    for name, array in moved.items():
-        # As it was, if it still is the one that was moved.
-        former, found = copies.get(name, (None, None))
-        vars(twin)[name] = found if former is array else to_numpy(array)
-    twin._is_twin = True
-    return twin
+    view, pairs = copy(estimator), vars(estimator).get("_host_arrays", {})
+    for name, array in on_device.items():
+        # The array of the fit, if the attribute still is the one converted from it.
+        original, host_array = pairs.get(name, (None, None))
+        vars(view)[name] = host_array if original is array else to_numpy(array)
+    view._is_numpy_view = True
+    return view
 
 
 def of_rows(method: Method) -> Method:
-    """A method of rows X, whose result is where X is."""
+    """A method of rows X, whose result is on the device of X."""
 
     @wraps(method)
     def follows(self, X, *args, **kwargs):
-        if _is_twin(self) or not _can_follow(self):
+        fitted = vars(self)
+        coef = fitted.get("coef_", fitted.get("dual_coef_"))
+        if type(X) is np.ndarray and type(coef) is np.ndarray:
+            return method(self, X, *args, **kwargs)
+        if fitted.get("_is_numpy_view") or not _can_follow(self):
             return method(self, X, *args, **kwargs)
         if name := _coefficients(self):
             check_same_namespace(X, self, attribute=name, method=method.__name__)
-        found = method(in_numpy(self), X, *args, **kwargs)
-        return _like(found, X) if is_foreign(X) else found
+        result = method(in_numpy(self), X, *args, **kwargs)
+        return _like(result, X) if is_foreign(X) else result
 
     return follows
 
 
 def of_record(method: Method) -> Method:
-    """A method of the record, whose result is where that is."""
+    """A method of the record, whose result is on the device of that."""
 
     @wraps(method)
     def follows(self, *args, **kwargs):
-        twin = in_numpy(self)
-        found = method(twin, *args, **kwargs)
-        if twin is self:
-            return found
-        if isinstance(found, BaseEstimator):
-            return _moved_as(self, found, twin)
-        return _like(found, vars(self)[_coefficients(self)])
+        view = in_numpy(self)
+        result = method(view, *args, **kwargs)
+        if view is self:
+            return result
+        if isinstance(result, BaseEstimator):
+            return _on_device_as(self, result, view)
+        return _like(result, vars(self)[_coefficients(self)])
 
     return follows
 
@@ -146,19 +126,13 @@ def is_movable(value):
     return isinstance(value, np.ndarray | np.floating) and value.dtype.kind in "biuf"
 
 
-def is_fitted(name):
-    """Whether an attribute of that name comes of a fit, and is no parameter."""
+def _is_fitted(name):
     return name.endswith("_") or name.startswith("_")
 
 
 def _can_follow(estimator):
-    """Whether fitted arrays of an estimator, of whosever class, may be where X is."""
+    """Whether fitted arrays of any estimator may be on the device of X."""
     return getattr(estimator, "_follows_X", False)
-
-
-def _is_twin(estimator):
-    """Whether an estimator is one whose fitted arrays are NumPy's for a method."""
-    return vars(estimator).get("_is_twin", False)
 
 
 def _coefficients(estimator):
@@ -166,36 +140,37 @@ def _coefficients(estimator):
     return next((name for name in COEFFICIENTS if name in vars(estimator)), None)
 
 
-def _moved(estimator):
+def _device_arrays(estimator):
     """Fitted arrays that are not NumPy's, by their names."""
-    if not _can_follow(estimator) or _is_twin(estimator):
+    fitted = vars(estimator)
+    coef = fitted.get("coef_", fitted.get("dual_coef_"))
+    if type(coef) is np.ndarray or not is_foreign_type(coef):
+        return {}  # the rest is on the same device
+    if not _can_follow(estimator) or fitted.get("_is_numpy_view"):
         return {}
-    coefficients = _coefficients(estimator)
-    if coefficients is None or not is_foreign_type(vars(estimator)[coefficients]):
-        return {}  # others are where these are
     return {
         name: value
-        for name, value in vars(estimator).items()
-        if is_fitted(name) and is_foreign_type(value) and name not in READ_IN_PLACE
+        for name, value in fitted.items()
+        if _is_fitted(name) and is_foreign_type(value) and name not in READ_ON_DEVICE
     }
 
 
-def _moved_as(estimator, found, twin):
-    """An estimator that comes of a twin, its arrays where those of the original are."""
-    moved = _moved(estimator)
+def _on_device_as(estimator, result, view):
+    """An estimator made from a NumPy view, its arrays on the device of the original."""
+    on_device = _device_arrays(estimator)
 
-    def place(name, value):
-        if name not in moved:
+    def convert(name, value):
+        if name not in on_device:
             return value
-        is_same = value is vars(twin)[name]
-        return moved[name] if is_same else to_device_of(value, moved[name])
+        array = on_device[name]
+        return array if value is vars(view)[name] else to_device_of(value, array)
 
-    vars(found).update(placed(vars(found), place))
-    return found
+    vars(result).update(mapped(vars(result), convert))
+    return result
 
 
-def _like(found, array):
-    """A result where an array is, if it is an array of numbers, or several."""
-    if isinstance(found, Iterator):
-        return (_like(each, array) for each in found)
-    return to_device_of(found, array) if is_movable(found) else found
+def _like(result, array):
+    """A result on the device of an array, if it is an array of numbers, or several."""
+    if isinstance(result, Iterator):
+        return (_like(item, array) for item in result)
+    return to_device_of(result, array) if is_movable(result) else result

@@ -28,18 +28,17 @@ def documented(
     Parameters
     ----------
     *sources : dict of str to str, class or method
-        Entries by name, or what has them in its docstring; those of later sources take
-        precedence.
+        Entries by name, or a docstring that has them; later sources take precedence.
     **values : str
-        What stands in entries for names in braces.
+        Replacements for names in braces, in entries.
     """
     texts = {}
     for source in sources:
         texts |= source if isinstance(source, dict) else entries(getdoc(source) or "")
 
     def entries_of(line):
-        found = (_completed(texts[name], values) for name in line[2].split(", "))
-        return indent("\n".join(found), line[1])
+        filled = (_completed(texts[name], values) for name in line[2].split(", "))
+        return indent("\n".join(filled), line[1])
 
     def decorate(part):
         # With python -OO there are no docstrings.
@@ -54,7 +53,7 @@ def _completed(entry, values):
     """An entry with the values that a class gives, in lines of about equal length."""
     if not VALUE.search(entry):
         return entry
-    head, body = VALUE.sub(lambda found: values[found[1]], entry).split("\n", 1)
+    head, body = VALUE.sub(lambda match: values[match[1]], entry).split("\n", 1)
     body = fill(" ".join(body.split()), 80, break_on_hyphens=False)
     return f"{head}\n{indent(body, '    ')}"
 
@@ -62,8 +61,8 @@ def _completed(entry, values):
 def entries(text):
     """Entries of sections in the format of numpydoc, by their names."""
     parts = re.split(r"^(?=\S)", text, flags=re.MULTILINE)
-    found = [(ENTRY.match(part), part.rstrip()) for part in parts]
-    return {entry["name"] or entry["author"]: part for entry, part in found if entry}
+    matches = [(ENTRY.match(part), part.rstrip()) for part in parts]
+    return {match["name"] or match["author"]: part for match, part in matches if match}
 
 
 SHARED = entries("""

@@ -1,4 +1,4 @@
-"""Parameters that estimators share: what they may be, and what users pass for them."""
+"""Parameters that estimators share: their constraints, and values that users pass."""
 
 from copy import deepcopy
 from functools import wraps
@@ -46,18 +46,13 @@ ALPHA_CONSTRAINT = {"alpha": [NOT_NEGATIVE, "array-like", StrOptions({"path"})]}
 def to_python_scalar(value):
     """The value, a Python bool where it is NumPy's: for ``is True`` and ``== "auto"``.
 
-    scikit-learn takes both as booleans, and a grid in an array has NumPy's.
+    scikit-learn accepts both as booleans, and a grid in an array has NumPy's.
     """
     return bool(value) if isinstance(value, np.bool_) else value
 
 
 def snapshot(values):
-    """Parameters by name, with copies of lists and arrays, which may be changed later.
-
-    Returns
-    -------
-    dict
-    """
+    """Parameters by name, with copies of lists and arrays, which a user may change."""
     is_mutable = (list, dict, np.ndarray)
     return {
         name: deepcopy(value) if isinstance(value, is_mutable) else value
@@ -65,24 +60,21 @@ def snapshot(values):
     }
 
 
-def are_same(values, others):
+def are_same(a, b):
     """Whether two dicts have the same names and equal values, arrays entry by entry."""
-    return values.keys() == others.keys() and all(
-        _is_same(value, others[name]) for name, value in values.items()
-    )
+    return a.keys() == b.keys() and all(_is_same(a[name], b[name]) for name in a)
 
 
-def _is_same(value, other):
-    """Whether two values are equal; NumPy's arrays entry by entry."""
-    if value is other:
+def _is_same(a, b):
+    if a is b:
         return True
-    if isinstance(value, dict) and isinstance(other, dict):
-        return are_same(value, other)
-    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
-        return len(value) == len(other) and all(map(_is_same, value, other))
-    if hasattr(value, "__array__") or hasattr(other, "__array__"):
-        return np.array_equal(value, other)
-    return bool(value == other)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return are_same(a, b)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_is_same, a, b))
+    if hasattr(a, "__array__") or hasattr(b, "__array__"):
+        return np.array_equal(a, b)
+    return bool(a == b)
 
 
 def keeps_data(estimator):
@@ -91,18 +83,13 @@ def keeps_data(estimator):
 
 
 def set_parameters(estimator, arguments):
-    """Keep the arguments of ``__init__``, each as the attribute of its name.
-
-    Parameters
-    ----------
-    arguments : dict
-        The ``locals()`` of ``__init__``.
-    """
-    vars(estimator).update({k: v for k, v in arguments.items() if k != "self"})
+    """Store the ``locals()`` of ``__init__``, each as the attribute of its name."""
+    vars(estimator).update(arguments)
+    del vars(estimator)["self"]
 
 
 def takes_coverage(method: Method) -> Method:
-    """Decorator of a method with a ``coverage``: an error says so to other names.
+    """Decorator of a method with a ``coverage``: an error names it for other names.
 
     Other packages have the probability as ``confidence_level``, or one minus it as
     ``alpha``.

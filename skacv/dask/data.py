@@ -78,7 +78,7 @@ class DataOnWorkers(ColumnData):
         return None
 
 
-def data_of(estimator, X, y, sample_weight):
+def data_of(estimator, spec, X, y, sample_weight):
     """Collections as the problem of a linear model.
 
     Parameters
@@ -113,7 +113,7 @@ def data_of(estimator, X, y, sample_weight):
         groups = groups.encoded(_on_columns, columns)
         moments = groups.sum(moments_of, n_folds, combine=joined_moments)
     shown = _shown(estimator, groups, coder, loss, names, columns)
-    return _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads)
+    return _on_workers(spec, groups, moments, n_folds, coder, shown, spreads)
 
 
 def _standardized(groups, moments, has_intercept, n_folds):
@@ -159,7 +159,7 @@ def _shown(estimator, groups, coder, loss, names, columns):
     return column_data(samples, encoded, estimator.fit_intercept)
 
 
-def _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads):
+def _on_workers(spec, groups, moments, n_folds, coder, shown, spreads):
     """The data of all rows, where those of a few rows are ``shown``."""
     is_centered, has_constant = shown.is_centered, shown.has_constant
     loss, offset, center = shown.problem.loss, shown.offset, shown.center
@@ -179,9 +179,7 @@ def _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads):
         np.full((n_columns, 1), 1 / n_columns),
         loss,
         groups=groups,
-        refit=LeaveOutRule(
-            refits_intercept=is_centered, is_sum=estimator._spec().strengths.is_sum
-        ),
+        refit=LeaveOutRule(refits_intercept=is_centered, is_sum=spec.strengths.is_sum),
         has_constant=has_constant,
         means=means,
         spreads=spreads,

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .._estimator.data.row_summary import MOST_COLUMNS, RowSummary
+from .._estimator.data.row_summary import MAX_COLUMNS, RowSummary
 from .._estimator.estimates.memory_matrix import read_memory_matrix
 from .._estimator.estimates.readers import FinishedRun
 from .._estimator.run.summary_data import summary_data
@@ -26,7 +26,7 @@ from ..optim.trajectory import Trajectory, iterate
 from ..risk.averages import mean_with_error
 from .block_sums import LeftOut
 from .problem import FitsOnWorkers
-from .summary import merged
+from .summary import merged_summary
 
 # Memory of the client for refits, and arrays of coefficients that each of them has.
 REFIT_BYTES, ARRAYS_PER_REFIT = 1 << 28, 8
@@ -107,7 +107,7 @@ def _predictors(problem, trajectory, rows, block):
     return np.stack(found)
 
 
-def read_risk(estimator, trajectory, data):
+def read_risk(estimator, spec, trajectory, data):
     """Fitted attributes of the memory matrix.
 
     Parameters
@@ -124,14 +124,14 @@ def read_risk(estimator, trajectory, data):
     """
     moved = trajectory.expand_to_groups(trajectory.coef.any(axis=(0, 2)))
     columns = np.flatnonzero(moved) if moved.any() else np.arange(1)
-    if len(columns) > MOST_COLUMNS:
+    if len(columns) > MAX_COLUMNS:
         raise ValueError(
             f"The run has moved {len(columns)} columns, but risk_path_ of Dask input "
-            f"uses moments of at most {MOST_COLUMNS}: set risk=False, and cv=5 to "
+            f"uses moments of at most {MAX_COLUMNS}: set risk=False, and cv=5 to "
             "evaluate iterates on folds."
         )
     found = (columns, data.offset, data.is_1d)
-    summary = data.problem.groups.sum(_summarised, *found, combine=merged)
+    summary = data.problem.groups.sum(_summarised, *found, combine=merged_summary)
     loss = data.problem.loss
     own, _ = summary_data(summary, loss, estimator.fit_intercept, by_fold=False)
     phases = [
@@ -139,7 +139,7 @@ def read_risk(estimator, trajectory, data):
     ]
     coef = trajectory.coef[:, columns].astype(np.float64)
     record = Trajectory.recorded(own.problem, coef, phases)
-    return read_memory_matrix(FinishedRun(estimator, record, own, []))
+    return read_memory_matrix(FinishedRun(estimator, record, own, [], spec=spec))
 
 
 def _summarised(block, columns, offset, is_1d):

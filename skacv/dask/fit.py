@@ -8,70 +8,33 @@ from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import keeps_data, to_python_scalar
 from .._estimator.run.conditioning import warn_of_uneven_columns
-from .._estimator.run.fit_run import FitRun, RowsToFit
-from ..optim.growing import PathCache
+from .._estimator.run.source import Source
+from ..optim.array_path import PathCache
 from ..optim.updates import ProximalGradient
 from .data import data_of
 from .estimates import read_folds, read_risk, read_rows
 from .run import FoldsBeside, RunOnWorkers
 
 
-class FitRunOnWorkers(FitRun):
-    """A run of rows on workers."""
+@dataclass(eq=False)
+class DaskSource(Source):
+    """Collections, for a fit whose rows stay on workers."""
 
     live_type = RunOnWorkers
 
-    def beside(self, estimator):
-        """The folds that run side by side."""
-        return FoldsBeside(self.data.fits)
+    token: str = ""
 
-    def finished(self, estimator):
-        """The run from which estimates are computed; automatic ones are off."""
-        values = self.side_runs.values[: len(self.trajectory.coef)]
-        losses = self.data.problem.reported_losses(values)
-        self.so_far = self.so_far or PathCache()
-        self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
-        self.known = {name: {} for name in ESTIMATES}
-        if len(self.data.fold_weights):
-            self.known["cv"] = read_folds(losses[:, 1:], self.data.fold_weights)
-        if _is_asked("loo", estimator):
-            self.known["loo"] = read_rows(estimator, self.trajectory, self.data)
-        if _is_asked("risk", estimator):
-            self.known["risk"] = read_risk(estimator, self.trajectory, self.data)
-        return super().finished(estimator)
+    def validate(self, estimator, spec):
+        """Identify the collections: equal ones have the same token."""
+        self.token = tokenize(self.X, self.y, self.sample_weight)
 
-    def warn(self, finished):
-        """Warn about the run, from a few of its rows."""
-        data = self.data
-        warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
+    def is_of(self, source):
+        return False  # tokens decide
 
+    def is_same(self, source):
+        return isinstance(source, DaskSource) and source.token == self.token
 
-@dataclass(frozen=True, eq=False)
-class RowsOnWorkers(RowsToFit):
-    """Rows of Dask collections, for a fit.
-
-    Parameters
-    ----------
-    passed : tuple
-        X, y and sample_weight, as :class:`~skacv.dask.rows.RowGroups` takes them.
-    token : str
-        The same for the same collections.
-    """
-
-    run_type = FitRunOnWorkers
-
-    passed: tuple
-    token: str
-
-    @classmethod
-    def of(cls, *passed):
-        return cls(passed, tokenize(*passed))
-
-    def is_same_as(self, other):
-        """Whether another fit has the same rows."""
-        return isinstance(other, RowsOnWorkers) and other.token == self.token
-
-    def problem(self, estimator, params, seed, resume):
+    def problem(self, estimator, run, params, recorded):
         """The problem of these rows, with its folds side by side, and no groups.
 
         Raises
@@ -79,22 +42,46 @@ class RowsOnWorkers(RowsToFit):
         ValueError
             If parameters ask for more than such a run provides.
         """
-        check_asked(estimator, params)
-        if resume and hasattr(estimator, "coef_path_"):
+        check_settings(estimator, run.spec, params)
+        if recorded is not None:
             raise ValueError(
                 "A recorded run cannot be continued with Dask input: set "
                 "warm_start=False, or run it in stages with fit_up_to on the same "
                 "collections."
             )
-        data = data_of(estimator, *self.passed)
+        data = data_of(estimator, run.spec, self.X, self.y, self.sample_weight)
         check_loo(estimator.loo, data.n_samples)
         return data, [], None
+
+    def side_runs(self, estimator, run):
+        return FoldsBeside(run.data.fits)
+
+    def finish(self, estimator, run):
+        """The run from which estimates are computed; automatic ones are off."""
+        data, trajectory = run.data, run.trajectory
+        values = run.side_runs.values[: len(trajectory.coef)]
+        losses = data.problem.reported_losses(values)
+        run.so_far = run.so_far or PathCache()
+        run.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
+        run.known = {name: {} for name in ESTIMATES}
+        if len(data.fold_weights):
+            run.known["cv"] = read_folds(losses[:, 1:], data.fold_weights)
+        if _is_requested("loo", estimator):
+            run.known["loo"] = read_rows(estimator, trajectory, data)
+        if _is_requested("risk", estimator):
+            run.known["risk"] = read_risk(estimator, run.spec, trajectory, data)
+        return super().finish(estimator, run)
+
+    def warn(self, estimator, finished):
+        """Warn about the run, from a few of its rows."""
+        data = finished.data
+        warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
 
 
 # ------------------------------------------------------------------- refusals
 
 
-def check_asked(estimator, params):
+def check_settings(estimator, spec, params):
     """Raise if parameters ask for more than a run on workers provides.
 
     Parameters
@@ -113,7 +100,6 @@ def check_asked(estimator, params):
             "give cv a number of folds."
         )
     # Two rows suffice: the kind of update does not depend on their number.
-    spec = estimator._spec()
     update = spec.solver.update(2)
     if type(update) is not ProximalGradient or update.preconditioner is not None:
         raise ValueError(
@@ -133,15 +119,15 @@ def check_asked(estimator, params):
         )
     available = {"cv", "loo", "risk"} if spec.is_quadratic else {"cv", "loo"}
     for name, estimate in ESTIMATES.items():
-        if name not in available and _is_asked(name, estimator):
-            asked = f"{estimate.parameter}={estimate.setting(estimator)!r}"
+        if name not in available and _is_requested(name, estimator):
+            setting = f"{estimate.parameter}={estimate.setting(estimator)!r}"
             raise ValueError(
-                f"{asked} needs single rows, which stay on their workers with Dask "
+                f"{setting} needs single rows, which stay on their workers with Dask "
                 f"input: set {estimate.parameter}=False, and cv=5 to evaluate iterates "
                 "on folds."
             )
 
 
-def _is_asked(name, estimator):
+def _is_requested(name, estimator):
     """Whether parameters ask for an estimate explicitly."""
     return ESTIMATES[name].setting(estimator) not in (False, None, "auto")

@@ -203,9 +203,6 @@ class FitsOnWorkers:
         The columns of every fit; None are those of the problem.
     """
 
-    # Every update takes a round.
-    n_at_once = 1
-
     def __init__(self, problem, left_out=NOTHING, means=None, columns=None):
         self.problem, self.left_out, self.columns = problem, left_out, columns
         self.means = problem.means.part([0]) if means is None else means
@@ -215,6 +212,10 @@ class FitsOnWorkers:
     @property
     def n_fits(self):
         return self.left_out.n_fits
+
+    def n_at_once(self):
+        """Convergence is tested after every update, which takes a round."""
+        return 1
 
     def start(self, coef):
         """Coefficients (n_columns, n_outputs), the same for every fit."""

@@ -35,7 +35,7 @@ class FoldsBeside(NoSideRuns):
         self._waiting, self.values = [], np.empty((0, fits.n_fits))
         self.begun = self.ended = None
 
-    def fits(self, problem):
+    def fits(self, problem, keeps_predictors=False):
         """The fits that run side by side, that of the problem first."""
         return self.fits_beside
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from .._any_optimiser.alongside import FollowedLoop
 from .._any_optimiser.estimates import PathEstimate
-from .._any_optimiser.run import RecordedRun
+from .._any_optimiser.run import OptimiserRun
 from .memory_matrix import N_CHECKED, memory_matrix
-from .model import Model
+from .model import JaxBackend
 
 
 class Alongside(FollowedLoop):
@@ -121,7 +121,7 @@ class TrajectoryACV:
 
     @property
     def _model(self):
-        return Model(**vars(self))
+        return JaxBackend(**vars(self))
 
     def run(
         self,
@@ -216,7 +216,7 @@ class TrajectoryACV:
         return Alongside._of(self._model, params, X, y, folds, every)
 
 
-class Run(RecordedRun):
+class Run(OptimiserRun):
     """A recorded run, as returned by :meth:`skacv.jax.TrajectoryACV.run`.
 
     Attributes

@@ -6,25 +6,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._any_optimiser.data import Rows
+from .._any_optimiser.data import RunRows
 
 
-class Data(Rows):
+class JaxRows(RunRows):
     """Rows, targets and batches, padded by ``n_rows``; X may be a pytree."""
 
     def of_batch(self, rows, weights):
         rows = jnp.asarray(rows)
         share = self.n_rows / (rows < self.n_rows).sum()
-        own = weights.at[..., rows].get(mode="fill", fill_value=0.0) * share
-        return *rows_of((self.X, self.y), rows), own
+        weights = weights.at[..., rows].get(mode="fill", fill_value=0.0) * share
+        return *take_rows((self.X, self.y), rows), weights
 
     def counts(self, n_steps):
         """How often every row is in the batch of every update, (n_steps, n_rows)."""
         if self.batches is None:
             return np.ones((n_steps, self.n_rows))
         n_rows, batches = self.n_rows, np.asarray(self.batches)
-        found = [np.bincount(rows, minlength=n_rows + 1)[:n_rows] for rows in batches]
-        return np.array(found, float)[np.arange(n_steps) % len(found)]
+        counts = [np.bincount(rows, minlength=n_rows + 1)[:n_rows] for rows in batches]
+        return np.array(counts, float)[np.arange(n_steps) % len(counts)]
 
 
 def as_arrays(tree):
@@ -32,16 +32,16 @@ def as_arrays(tree):
     return jax.tree.map(jnp.asarray, tree, is_leaf=lambda part: isinstance(part, list))
 
 
-def rows_of(tree, rows):
+def take_rows(tree, rows):
     """Some rows of all arrays of a pytree."""
     return jax.tree.map(lambda array: array.at[rows].get(mode="clip"), tree)
 
 
-def row_losses(loss, y, predictions):
+def path_losses(loss, y, predictions):
     """Losses of the rows, (n_iterates, n_rows), in float64."""
-    return np.asarray(_row_losses(loss, y, jnp.asarray(predictions)), np.float64)
+    return np.asarray(_losses(loss, y, jnp.asarray(predictions)), np.float64)
 
 
 @partial(jax.jit, static_argnums=0)
-def _row_losses(loss, y, predictions):
+def _losses(loss, y, predictions):
     return jax.vmap(loss, (None, 0))(y, predictions)

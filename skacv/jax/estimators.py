@@ -18,13 +18,13 @@ from .._estimator.docstrings import documented
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from .acv import TrajectoryACV
-from .model import Model
+from .model import JaxBackend
 
 # One object, so that fits of one shape are compiled once.
 ADAM = optax.adam(0.05)
 
 
-def linear(params, X):
+def linear_prediction(params, X):
     """A linear model, of one output or several."""
     return X @ params["coef"] + params["intercept"]
 
@@ -48,14 +48,14 @@ def log_loss(y, decision):
     """-log of the probability of the class, for two or more classes."""
     if decision.ndim == 1:
         return softplus(decision) - y * decision
-    own = jnp.take_along_axis(decision, y[:, None], axis=1)[:, 0]
-    return jax.nn.logsumexp(decision, axis=1) - own
+    decision_of_class = jnp.take_along_axis(decision, y[:, None], axis=1)[:, 0]
+    return jax.nn.logsumexp(decision, axis=1) - decision_of_class
 
 
 class OptaxModel(IteratedModel):
     """Base class of both estimators: parameters, the run, predictions."""
 
-    _model_type = Model
+    _model_type = JaxBackend
     _parameter_constraints = {
         "model": [callable, None],
         "init": [callable, None],
@@ -88,7 +88,7 @@ class OptaxModel(IteratedModel):
         return run, {"params_path_": jax.tree.map(np.asarray, run.params_path)}
 
     def _model(self):
-        return linear if self.model is None else self.model
+        return linear_prediction if self.model is None else self.model
 
     def _predictions(self, params, X):
         params = jax.tree.map(jnp.asarray, params)

@@ -4,20 +4,20 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-grad, jvp, each = jax.grad, jax.jvp, jax.vmap
+grad, jvp, map_rows = jax.grad, jax.jvp, jax.vmap
 cond, ravel = jax.lax.cond, ravel_pytree
 
 
-def in_parts(function, points, size):
-    """A function of every point, so many at a time."""
+def map_in_parts(function, points, size):
+    """Apply a function to every point, ``size`` at a time."""
     return jax.lax.map(function, points, batch_size=size)
 
 
 def hessian(model, unravel, theta, X, y, weights):
     """Hessian of a mean loss: J'l''J, and the curvature of the predictions.
 
-    For linear models that is zero and J is constant, which the compiler finds. The
-    product is faster than what differentiating the mean loss twice comes to.
+    For linear models that curvature is zero and J is constant, which the compiler
+    detects. The product is faster than differentiating the mean loss twice.
     """
 
     def predict(theta):
@@ -27,9 +27,9 @@ def hessian(model, unravel, theta, X, y, weights):
         return weights @ model.loss(y, prediction)
 
     prediction, move = jax.linearize(predict, theta)
-    slopes, bend = jax.linearize(jax.grad(mean_loss), prediction)
+    slopes, curvature = jax.linearize(jax.grad(mean_loss), prediction)
     # Parameters first, the layout in which the product is fastest.
     jacobian = jax.vmap(move)(jnp.eye(theta.size, dtype=theta.dtype))
-    others = list(range(1, jacobian.ndim))
-    curved = jnp.tensordot(jax.vmap(bend)(jacobian), jacobian, (others, others))
+    axes = list(range(1, jacobian.ndim))
+    curved = jnp.tensordot(jax.vmap(curvature)(jacobian), jacobian, (axes, axes))
     return curved + jax.hessian(lambda at: (slopes * predict(at)).sum())(theta)

@@ -24,22 +24,16 @@ import numpy as np
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
 from .._warnings import warn
+from ..optim.blocks import MEMORY_BYTES, blocks
 from ..risk.memory.modes import AlongRun, all_modes, modes_of
 from ..risk.random_labels import random_signs
-from .data import row_losses
+from .data import path_losses
 
-# How well modes have the slopes of every iterate, and how small an iterate's may be.
-KEPT, FLOOR = 0.02, 0.05
-# Modes that are smaller, relative to the largest, are rounding.
-RESOLUTION = 1e-12
-# Random signs of a group: their mean is taken within it, their error between groups.
+# Random signs in a group: the estimate is the mean over groups, and its standard error
+# comes from their spread.
 GROUP = 10
-# Memory for what the tangents of a block of modes predict.
-BLOCK_BYTES = 1 << 26
-# Some rows are left out exactly as well. If the estimate is off their mean loss by more
-# than these shares of it, that is warned of, or refused.
+# Rows that are also left out exactly, as a check.
 N_CHECKED = 20
-WARNED_OF, REFUSED = 0.25, 0.5
 
 
 def memory_matrix(run, n_probes, n_checked, seed):
@@ -51,29 +45,33 @@ def memory_matrix(run, n_probes, n_checked, seed):
         )
     model, data = run._model, run._data
     fitted = run.predict_path(data.X)
-    slopes, curvature = _derivatives(model.loss, data.y, fitted)
+    slopes, curvature = _row_derivatives(model.loss, data.y, fitted)
     counts = data.counts(run.n_steps)
-    taken = np.asarray(slopes)[:-1] * counts[:, :, None]
-    along = AlongRun(taken.shape, lambda rows: taken[:, rows].copy())
-    modes = all_modes(taken, RESOLUTION) if is_exact else modes_of(along, KEPT, FLOOR)
+    batch_slopes = np.asarray(slopes)[:-1] * counts[:, :, None]
+    along = AlongRun(batch_slopes.shape, lambda rows: batch_slopes[:, rows].copy())
+    modes = all_modes(batch_slopes, 1e-12) if is_exact else modes_of(along, 0.02, 0.05)
     first, shape = run.at_iteration(0), (len(fitted), data.n_rows, -1)
     solutions = []
     for signs in groups_of_probes(n_probes, *slopes.shape[1:], seed):
-        found = []
-        for block in blocks_of_modes(modes.temporal, len(signs), signs[0].size):
-            given = (jnp.asarray(each, fitted.dtype) for each in (counts, block, signs))
-            found.append(_solved(model, data, first, curvature, *given))
-        solutions.append(np.concatenate([np.asarray(part) for part in found], axis=1))
+        parts = []
+        # Every mode has a tangent for each sign vector, which predicts all rows.
+        for some_modes in blocks(modes.temporal.shape[1], 8 * signs.size, MEMORY_BYTES):
+            block = modes.temporal[:, some_modes]
+            given = (
+                jnp.asarray(array, fitted.dtype) for array in (counts, block, signs)
+            )
+            parts.append(_solutions(model, data, first, curvature, *given))
+        solutions.append(np.concatenate([np.asarray(part) for part in parts], axis=1))
 
     def held_out(solution):
-        moved = np.tensordot(solution, modes.spatial, axes=1)
-        found = (fitted.reshape(shape) - moved).reshape(fitted.shape)
-        return found.astype(fitted.dtype)
+        shift = np.tensordot(solution, modes.spatial, axes=1)
+        predictions = (fitted.reshape(shape) - shift).reshape(fitted.shape)
+        return predictions.astype(fitted.dtype)
 
     predictions = held_out(np.mean(solutions, axis=0))
-    losses = partial(row_losses, model.loss, data.y)
-    own, every = losses(predictions), Folds.of_rows(None, data.n_rows)
-    estimate = PathEstimate.of(own, predictions, every)
+    losses = partial(path_losses, model.loss, data.y)
+    row_losses, all_rows = losses(predictions), Folds.of_rows(None, data.n_rows)
+    estimate = PathEstimate.of(row_losses, predictions, all_rows)
     if len(solutions) > 1:  # random signs leave an error
         by_group = [losses(held_out(solution)).mean(axis=1) for solution in solutions]
         error = np.std(by_group, axis=0, ddof=1) / np.sqrt(len(solutions))
@@ -82,7 +80,7 @@ def memory_matrix(run, n_probes, n_checked, seed):
         rng = np.random.default_rng(seed)
         n_checked = min(n_checked, data.n_rows)
         rows = np.sort(rng.choice(data.n_rows, n_checked, replace=False))
-        check_against_exact(own[:, rows].mean(axis=1), run.loo_path(rows).path)
+        check_against_exact(row_losses[:, rows].mean(axis=1), run.loo_path(rows).path)
     return estimate
 
 
@@ -103,16 +101,7 @@ def groups_of_probes(n_probes, n_rows, n_outputs, seed):
         yield random_signs((GROUP, n_rows, n_outputs), rng)
 
 
-def blocks_of_modes(temporal, n_probes, n_entries):
-    """Blocks of modes, (n_steps, n_block), whose tangents keep to ``BLOCK_BYTES``.
-
-    Every mode has ``n_probes`` tangents, each of which predicts ``n_entries`` numbers.
-    """
-    size = max(1, BLOCK_BYTES // (8 * n_probes * n_entries))
-    return np.split(temporal, range(size, temporal.shape[1], size), axis=1)
-
-
-def check_against_exact(losses, exact):
+def check_against_exact(losses, exact, warns_above=0.25, raises_above=0.5):
     """Warn, or raise, where the exact losses of left-out rows differ.
 
     Both are mean losses on the same rows, (n_steps + 1,), from the memory matrix and
@@ -120,7 +109,7 @@ def check_against_exact(losses, exact):
     """
     off = np.abs(losses - exact) / np.abs(exact)
     worst = int(off.argmax())
-    if off[worst] <= WARNED_OF:
+    if off[worst] <= warns_above:
         return
     said = (
         f"The memory matrix estimates a loss of {losses[worst]:.3g} for iterate "
@@ -129,13 +118,13 @@ def check_against_exact(losses, exact):
         "gradients change little, unlike those of RMSprop, of sign updates, of Adam "
         "late in runs that fit all rows, and of networks"
     )
-    if off[worst] > REFUSED:
+    if off[worst] > raises_above:
         raise ValueError(f"{said}. Take cv_path or loo_path.")
     warn(f"{said}.", UserWarning)
 
 
 @partial(jax.jit, static_argnums=0)
-def _derivatives(loss, y, fitted):
+def _row_derivatives(loss, y, fitted):
     """Slopes -l' and curvatures l'', (n_iterates, n, k) and (n_iterates, n, k, k)."""
 
     def of_row(prediction, y):
@@ -143,10 +132,10 @@ def _derivatives(loss, y, fitted):
 
     flat = fitted.reshape(*fitted.shape[:2], -1)
 
-    def each(derivative):
+    def map_rows(derivative):
         return jax.vmap(jax.vmap(derivative), (0, None))(flat, y)
 
-    return -each(jax.grad(of_row)), each(jax.hessian(of_row))
+    return -map_rows(jax.grad(of_row)), map_rows(jax.hessian(of_row))
 
 
 def _floats(tree):
@@ -160,14 +149,14 @@ def _floats(tree):
     def joined(floats):
         floats = iter(floats)
         return shape.unflatten(
-            [next(floats) if own else leaf for own, leaf in zip(is_float, leaves)]
+            [next(floats) if kept else leaf for kept, leaf in zip(is_float, leaves)]
         )
 
-    return [leaf for leaf, own in zip(leaves, is_float) if own], joined
+    return [leaf for leaf, kept in zip(leaves, is_float) if kept], joined
 
 
 @partial(jax.jit, static_argnums=0)
-def _solved(model, data, params, curvature, counts, temporal, signs):
+def _solutions(model, data, params, curvature, counts, temporal, signs):
     """W times some temporal modes, (n_steps + 1, n_modes)."""
     weights, start = model.equal_weights(params, data), model.begin(params)
 
@@ -176,8 +165,8 @@ def _solved(model, data, params, curvature, counts, temporal, signs):
         batch = data.at_update(t, weights)
 
         def objective(params):
-            moved = model.predict(params, data.X).reshape(shift.shape) * shift
-            return model.objective(params, *batch) - weights @ moved.sum(axis=1)
+            change = model.predict(params, data.X).reshape(shift.shape) * shift
+            return model.objective(params, *batch) - weights @ change.sum(axis=1)
 
         return model.descend(carry, objective)
 

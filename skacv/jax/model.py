@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from .._any_optimiser.backend import Backend
 from .._any_optimiser.data import padded_batches
 from . import linearised
-from .data import Data, as_arrays, row_losses, rows_of
+from .data import JaxRows, as_arrays, path_losses, take_rows
 
 compiled = partial(jax.jit, static_argnums=0)
 # Compiled for a model and a number of steps, the first two arguments.
@@ -26,14 +26,14 @@ def along(step, read, carry, n_steps):
     def advance(carry, t):
         return step(carry, t), read(carry)
 
-    carry, found = jax.lax.scan(advance, carry, jnp.arange(n_steps))
+    carry, path = jax.lax.scan(advance, carry, jnp.arange(n_steps))
     return jax.tree.map(
-        lambda path, last: jnp.concatenate([path, last[None]]), found, read(carry)
+        lambda before, last: jnp.concatenate([before, last[None]]), path, read(carry)
     )
 
 
 @dataclass(frozen=True)
-class Model(Backend):
+class JaxBackend(Backend):
     """The objective and the optimiser, independent of the data.
 
     It is hashable, and equal to one of the same functions: compiled once for both. A
@@ -65,7 +65,7 @@ class Model(Backend):
         return optax.apply_updates(params, updates), state
 
     def begin_replicas(self, start, weights):
-        return jax.vmap(lambda own: self.begin(start))(weights)
+        return jax.vmap(lambda _: self.begin(start))(weights)
 
     @compiled
     def step_replicas(self, carry, X, y, weights):
@@ -92,7 +92,7 @@ class Model(Backend):
 
     def reset_first(self, carry, last, now):
         params, state = carry
-        *norms, eps, params = _parted(params, last, now)
+        *norms, eps, params = _distances(params, last, now)
         distance, length, size = map(float, norms)
         return (params, state), distance, length, size * float(eps)
 
@@ -102,7 +102,7 @@ class Model(Backend):
     record = compiled_run(Backend.record)
     held_out = compiled_run(Backend.held_out)
     hessian = compiled(Backend.hessian)
-    replayed = compiled(Backend.replayed)
+    linearised_path = compiled(Backend.linearised_path)
 
     @compiled
     def predict_path(self, path, X):
@@ -111,8 +111,8 @@ class Model(Backend):
     # ---- arrays
 
     to_numpy = staticmethod(np.asarray)
-    rows_of = staticmethod(rows_of)
-    losses = staticmethod(row_losses)
+    rows_of = staticmethod(take_rows)
+    losses = staticmethod(path_losses)
 
     def arrays(self, params, *values):
         return as_arrays(values)
@@ -128,7 +128,7 @@ class Model(Backend):
     def data(self, X, y, batches):
         if batches is not None:
             batches = jnp.asarray(padded_batches(batches, len(y)))
-        return Data(X, y, batches)
+        return JaxRows(X, y, batches)
 
     @staticmethod
     def iterate(path, t):
@@ -136,10 +136,11 @@ class Model(Backend):
 
 
 @jax.jit
-def _parted(replicas, last, now):
+def _distances(replicas, last, now):
     """Norms, the unit of rounding, and replicas of which the first is the loop."""
-    own = ravel_pytree(jax.tree.map(lambda array: array[0], replicas))[0]
-    last, there = (ravel_pytree(params)[0] for params in (last, now))
-    norms = [jnp.linalg.norm(each) for each in (there - own, own - last, there)]
+    replica = ravel_pytree(jax.tree.map(lambda array: array[0], replicas))[0]
+    last, loop = (ravel_pytree(params)[0] for params in (last, now))
+    differences = loop - replica, replica - last, loop
+    norms = [jnp.linalg.norm(difference) for difference in differences]
     together = jax.tree.map(lambda all_, new: all_.at[0].set(new), replicas, now)
-    return *norms, jnp.finfo(own.dtype).eps, together
+    return *norms, jnp.finfo(replica.dtype).eps, together

@@ -11,13 +11,13 @@ from jax.tree_util import Partial
 
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
-from .data import Data, as_arrays, row_losses, rows_of
-from .model import Model, along
+from .data import JaxRows, as_arrays, path_losses, take_rows
+from .model import JaxBackend, along
 
 
 @dataclass(frozen=True)
-class Steps:
-    """Updates of a user's own, as replicas of :class:`skacv.jax.model.Model`."""
+class UserSteps:
+    """Updates of a user's own, as replicas of :class:`skacv.jax.model.JaxBackend`."""
 
     update: Callable
     prediction: Callable
@@ -32,8 +32,8 @@ class Steps:
         return jax.vmap(self.prediction)(carry, X)
 
     along = staticmethod(along)
-    rows_of = staticmethod(rows_of)
-    held_out = Model.held_out
+    rows_of = staticmethod(take_rows)
+    held_out = JaxBackend.held_out
 
 
 def cv_path(
@@ -110,12 +110,12 @@ def cv_path(
     """
     X, y = as_arrays((X, y))
     folds = Folds.of(folds, np.asarray(y))
-    model, start, data = Steps(step, predict), Partial(start), Data(X, y, None)
+    model, start, data = UserSteps(step, predict), Partial(start), JaxRows(X, y, None)
 
     def held_out(weights, rows):
         weights = jnp.asarray(weights)
         return np.asarray(model.held_out(n_steps, start, data, weights, rows))
 
     predictions = folds.by_block(held_out, block_size)
-    losses = row_losses(loss, y[folds.indices], predictions)
+    losses = path_losses(loss, y[folds.indices], predictions)
     return PathEstimate.of(losses, predictions, folds)

@@ -21,17 +21,21 @@ from .._estimator.parameters import (
     set_parameters,
     to_python_scalar,
 )
-from .._estimator.run.fit import in_use, shape_of
-from .._estimator.run.plan import ModelSpec, ridge_penalty
-from .._estimator.run.streaming import rows_to_fit
-from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
+from .._estimator.run.fit import in_use
+from .._estimator.run.plan import (
+    N_SMOOTH_STRENGTHS,
+    ModelSpec,
+    Strengths,
+    ridge_penalty,
+)
+from .._estimator.run.source import shape_of
 from .._typing import RandomState
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.trajectory import iterate
-from ..risk.left_out.methods import Spectral, method_for
-from ..risk.left_out.workload import Workload
+from ..risk.cost import RunCost
+from ..risk.left_out.methods import method_for
 from ._predictions import RecordedKernelModel
 from ._stopping import StoppingModel
 from .data import kernel_data, rows_of
@@ -129,14 +133,14 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     # ---------------------------------------------------------------- the problem
 
-    def _data_of(self, samples, encoded, folds, seed, resume):
+    def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem that samples make, on their kernel, and the folds of its rows."""
-        basis, kernel, rows = self._kernel_on(samples, folds, seed)
+        basis, kernel, rows = self._kernel_on(samples, folds, run.seed)
         encoded = replace(encoded, names={**encoded.names, **basis})
-        data = kernel_data(self, samples, encoded, kernel, rows, seed)
+        data = kernel_data(self, samples, encoded, kernel, rows, run.seed)
         # Its rows are in an order of their own.
-        places = data.places_of(samples.rows)
-        return data, [(places[fitted], places[held_out]) for fitted, held_out in folds]
+        order = data.rows_of_samples(samples.rows)
+        return data, [(order[fitted], order[held_out]) for fitted, held_out in folds]
 
     def _kernel_on(self, samples, folds, seed):
         """Attributes that predictions need; the kernel; the rows that it takes."""
@@ -211,7 +215,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         t = trajectory.n_updates if is_last else run.best
         place = np.searchsorted(stored, t)
         return {
-            **in_use(self, path[: place + 1], intercept_path[: t + 1]),
+            **in_use(run.spec, path[: place + 1], intercept_path[: t + 1]),
             "iteration_": t,
             "dual_coef_path_": path,
             "stored_iterations_": stored,
@@ -224,8 +228,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
     def _degrees_of_freedom(self, run):
         """Trace of the map from targets to predictions, where a basis is at hand."""
         problem, trajectory = run.data.problem, run.trajectory
-        kind = Workload.recorded(problem, trajectory)
-        is_off = to_python_scalar(self.loo) is False or method_for(kind) is not Spectral
+        kind = RunCost.recorded(problem, trajectory)
+        is_off = to_python_scalar(self.loo) is False or method_for(kind) != "spectral"
         if is_off or kind.has_ridge_under_P():
             return {}
         values, _ = problem.row_basis(trajectory.preconditioner())
@@ -269,7 +273,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         # Kernels that follow X are those with a scale.
         if not (is_left_to_us and self._follows_X) or is_collection(X):
             return [{}]
-        samples = rows_to_fit(self, X, y, sample_weight).samples
+        samples, _ = self._encoded_samples(X, y, sample_weight)
         if len(samples.y) > MOST_ROWS:
             return [{}]
         X = self._on_columns(samples).X

@@ -8,12 +8,16 @@ from .._estimator.data.training_data import new_rows
 from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import OF_RECORD
 from .._estimator.prediction.predictions import RecordedModel
-from ..optim.kernel_matrix import KernelMatrix, product
+from ..optim.array_path import StoredPredictors
+from ..optim.kernel_matrix import KernelMatrix, kernel_product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
-from ..optim.phases import first_updates
-from ..optim.predictors import StoredPredictors
-from ..optim.trajectory import Trajectory
-from ..risk.left_out.methods import LeaveOneOutTask, Replicated, Spectral, method_for
+from ..optim.trajectory import Trajectory, first_updates
+from ..risk.left_out.methods import (
+    LeaveOneOutTask,
+    coefficients_of,
+    method_for,
+    spectral_coefficients,
+)
 from .data import rows_of, working_dtype
 
 
@@ -72,7 +76,7 @@ class RecordedKernelModel(RecordedModel):
                 as_dtype(self._columns.applied(rows), flat.dtype)
                 for rows in (X, self.X_fit_)
             )
-            found = product(self._kernel, X, Z, flat, self._map)
+            found = kernel_product(self._kernel, X, Z, flat, self._map)
         return found.reshape(len(found), *dual_coef.shape[1:])
 
     def _run_without_rows(self):
@@ -83,7 +87,7 @@ class RecordedKernelModel(RecordedModel):
             self._kernel, X, working_dtype(n_rows), self._budget(), self._map
         )
         data, t = away.on(matrix), self.iteration_
-        target, rows = data.problem.target, data.places_of(self.loo_indices_)
+        target, rows = data.problem.target, data.rows_of_samples(self.loo_indices_)
         last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
         last = data.iterates(last, self.intercept_path_[[t]])
         # Only where the run ends matters: iterates before are not laid out.
@@ -93,15 +97,15 @@ class RecordedKernelModel(RecordedModel):
         trajectory = Trajectory(coef, predictor, first_updates(self._phases, t))
         held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
         held_out = held_out.reshape(t + 1, len(rows), -1)
-        refit = self._spec().refit(data).of_run(trajectory)
-        request = LeaveOneOutTask(data.problem, trajectory, rows, refit)
-        kind = request.run
-        is_spectral = method_for(kind) is Spectral and not kind.has_ridge_under_P()
-        for k, part in enumerate(request.outputs()):
+        rule = self._spec().refit(data).of_run(trajectory)
+        task = LeaveOneOutTask(data.problem, trajectory, rows, rule)
+        kind = task.cost
+        is_spectral = method_for(kind) == "spectral" and not kind.has_ridge_under_P()
+        for k, part in enumerate(task.outputs()):
             if is_spectral:
-                found = Spectral.coefficients(part, held_out[:, :, k])
+                found = spectral_coefficients(part, held_out[:, :, k])
             else:
-                found = Replicated.coefficients(part)
+                found = coefficients_of(part, "replicas")
             yield data.without_rows(*found, k)
 
     def _map(self, function, blocks):

@@ -8,9 +8,8 @@ from .._estimator.parameters import to_python_scalar
 from .._estimator.run.fit import TrajectoryModel
 from .._estimator.run.plan import updates_to_wait
 from .._estimator.run.stopping import Patience
-from ..optim.phases import first_updates, n_planned_updates
-from ..optim.trajectory import Trajectory
-from ..risk.left_out.side_runs import LabelsAndFolds, SideFolds
+from ..optim.trajectory import Trajectory, first_updates, n_planned_updates
+from ..risk.left_out.side_runs import RademacherSideRuns, SideFolds
 from ..risk.random_labels import random_signs
 
 # A run waits for as many more iterates as came before its best: what a step
@@ -29,14 +28,14 @@ class StoppingModel(TrajectoryModel):
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         seen, rng = planned.rows_seen(), np.random.default_rng(run.seed)
         folds = unseen_folds(run.folds, seen)
-        refit = self._spec().refit(run.data).of_run(planned)
-        if not self._takes_labels(problem, run.plan):
+        refit = run.spec.refit(run.data).of_run(planned)
+        if not self._takes_labels(run.spec, problem, run.plan):
             return SideFolds(problem, refit, folds) if folds else None
         labels = random_signs((len(problem.target), self.n_probes), rng)
         rows = np.setdiff1d(np.arange(len(labels)), seen)
-        return LabelsAndFolds(problem, refit, labels, rows, folds)
+        return RademacherSideRuns(problem, refit, labels, rows, folds)
 
-    def _takes_labels(self, problem, plan):
+    def _takes_labels(self, spec, problem, plan):
         """Whether leave-one-out of all rows is read from random labels."""
         n_rows = len(problem.target)
         if to_python_scalar(self.loo) not in ("auto", True) or n_rows < FEWEST_ROWS:
@@ -45,7 +44,7 @@ class StoppingModel(TrajectoryModel):
         is_same_map = problem.loss.is_quadratic and len(plan) == 1
         if not is_same_map or getattr(update, "has_memory", False):
             return False
-        return bool(update.n_batches) or not self._spec().solver.decomposes(n_rows)
+        return bool(update.n_batches) or not spec.solver.decomposes(n_rows)
 
     def _go_on(self, run, planned, progress):
         """Take updates until the estimated risk no longer falls, or the plan ends."""
@@ -54,7 +53,7 @@ class StoppingModel(TrajectoryModel):
         n_updates, end = n_total - n_planned_updates(planned, live.phases), None
         while end is None and not live.is_stopped:
             n_updates, t = n_updates + self._n_more(n_updates, run), live.t
-            live.go_on(first_updates(planned, n_updates), progress.follower)
+            live.go_on(first_updates(planned, n_updates), progress)
             is_over = n_updates >= n_total
             if live.t > t or is_over:
                 end = self._evaluated(run)
@@ -103,9 +102,9 @@ class StoppingModel(TrajectoryModel):
         if labels is not None:
             return labels.risks()
         run.trajectory, run.known = run.live.trajectory, {}
-        finished = run.finished(self)
+        finished = run.source.finish(self, run)
         # With the squared error, rows are left out by one decomposition.
-        names = ("loo", "cv") if self._spec().is_quadratic else ("cv", "loo")
+        names = ("loo", "cv") if run.spec.is_quadratic else ("cv", "loo")
         for estimate in map(ESTIMATES.get, names):
             found = estimate.read(finished) if estimate.is_on(self) else {}
             if found:

@@ -6,7 +6,6 @@ import numpy as np
 
 from .._estimator.run.plan import Solver
 from ..optim.namespaces import free_bytes
-from ..optim.phases import smoothness_under
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     SUBSAMPLE_SIZES,
@@ -18,7 +17,8 @@ from ..optim.preconditioner import (
     full_batch_step,
 )
 from ..optim.schedules import EigenPro
-from ..risk.left_out.workload import is_decomposed
+from ..optim.trajectory import smoothness_under
+from ..risk.cost import is_decomposed
 from .data import DOUBLE_ROWS, working_dtype
 
 # Arrays of the subsample's kernel matrix that its eigendecomposition needs.

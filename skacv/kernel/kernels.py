@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from ..optim.kernel_matrix import blocks
+from ..optim.kernel_matrix import row_blocks
 from ..optim.namespaces import as_dtype, dtype_of, is_on_device, namespace_of, to_numpy
 
 # Rows at a time where a diagonal has to be read off square blocks.
@@ -212,7 +212,7 @@ def check_precomputed(matrix):
             'kernel="precomputed" needs the square kernel matrix of the training '
             f"rows, got one of shape {matrix.shape}."
         )
-    parts = blocks(matrix, n_columns, matrix.dtype)
+    parts = row_blocks(matrix, n_columns, matrix.dtype)
     largest = max(np.abs(matrix[rows]).max() for rows in parts)
     for rows in parts:
         if np.abs(matrix[rows] - matrix[:, rows].T).max() > ASYMMETRY * largest:

@@ -1,6 +1,5 @@
 """Base classes of linear models."""
 
-from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,13 +10,18 @@ from .._estimator.prediction.decisions import RecordedClassifier, label_of
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
 from .._estimator.prediction.predictions import RecordedRegressor
 from .._estimator.run.fit import TrajectoryModel
-from .._estimator.run.plan import ModelSpec, Solver, ridge_penalty
+from .._estimator.run.plan import (
+    N_SMOOTH_STRENGTHS,
+    InRandomBatches,
+    InverseStrengths,
+    ModelSpec,
+    Solver,
+    Strengths,
+    ridge_penalty,
+)
 from .._estimator.run.streaming import TakesSummaries
-from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, InverseStrengths, Strengths
 from .._warnings import warn
 from ..exceptions import SeparationWarning
-from ..optim.schedules import StochasticGradient
-from ..optim.updates import Pass, ProximalGradient
 
 
 class SquaredErrorRegressor(
@@ -48,7 +52,7 @@ class SquaredErrorRegressor(
         Residuals are those of ``risk_residual_path_``: the diagonal is ``risk_path_``
         without the small contribution of modes dropped from these.
         """
-        if not hasattr(self, "risk_residual_path_"):
+        if "risk_residual_path_" not in vars(self):
             raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
         # Its weighted rows are orthonormal, with row scales as well.
         temporal, spatial = self.risk_residual_path_
@@ -64,44 +68,8 @@ CURVED_CONSTRAINTS = {
     "loo_correction": ["boolean"],
 }
 # Curvature falls as classes come apart, so weaker penalties matter.
-CURVED_STRENGTH_RATIO = 1e-5
-SMOOTH_PATH = {"n_path": N_SMOOTH_STRENGTHS, "ratio": CURVED_STRENGTH_RATIO}
-
-
-@dataclass(frozen=True)
-class InRandomBatches(Solver):
-    """Stochastic gradient descent: passes over the rows in batches drawn at random.
-
-    Attributes
-    ----------
-    decay : float
-        Pass k takes the step over k^decay.
-    """
-
-    schedule: None
-    batch_size: int
-    decay: float
-
-    def on(self, problem, seed):
-        n_rows = len(problem.target)
-        return StochasticGradient(1.0, self.decay, n_rows, self.batch_size, seed)
-
-    def update(self, n_rows):
-        n_batches = -(-n_rows // self.batch_size)
-        return Pass(ProximalGradient(1.0), ((),) * n_batches)
-
-    def smoothness(self, problem, schedule):
-        """Twice the expected smoothness.
-
-        See Gower et al. (2019), "SGD: general analysis and improved rates", section
-        3.1.
-        """
-        n_rows = len(problem.target)
-        size = min(self.batch_size, n_rows)
-        norms = problem.design.squared_row_norms() * problem.row_weights[:, 0]
-        largest = n_rows * problem.loss.curvature_bound(problem.target) * norms.max()
-        apart = (n_rows - size) / (size * (n_rows - 1))
-        return 2 * float((1 - apart) * problem.smoothness + apart * largest)
+CURVED_PATH = {"ratio": 1e-5}
+SMOOTH_PATH = {"n_path": N_SMOOTH_STRENGTHS, **CURVED_PATH}
 
 
 def solver_of(estimator):
@@ -138,8 +106,8 @@ class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
             return
         # Right on every row: the loss is lower further along the same direction.
         labels, predicted = (
-            label_of(self._decision(each), data.names["classes_"])
-            for each in (data.problem.target, trajectory.predictor[-1])
+            label_of(self._decision(values), data.names["classes_"])
+            for values in (data.problem.target, trajectory.predictor[-1])
         )
         if (labels == predicted).all():
             warn(
@@ -168,7 +136,7 @@ class InverselyPenalized(CurvedClassifier):
         is_smooth = self._penalty(1.0, n_features=1).is_linear
         if self.solver == "newton" and not is_smooth:
             raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
-        path = SMOOTH_PATH if is_smooth else {"ratio": CURVED_STRENGTH_RATIO}
+        path = SMOOTH_PATH if is_smooth else CURVED_PATH
         strengths = InverseStrengths(self.C, **path)
         outputs, solver = self._outputs, solver_of(self)
         return ModelSpec.of(self, self._penalty, strengths, solver, outputs=outputs)

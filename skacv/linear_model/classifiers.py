@@ -18,19 +18,18 @@ from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import SimplifiedNewton
 from ._bases import InverselyPenalized
 
-# Newton's method takes less than gradients along a path on this many rows at least. A
-# Hessian of 100 coefficients takes as long as it saves.
-LEAST_ROWS, MOST_COEFFICIENTS = 10_000, 50
-
 
 class NewtonOnManyRows(Solver):
-    """Newton's method where a Hessian saves many passes for gradients."""
+    """Newton's method where a Hessian saves many passes for gradients.
 
-    def on(self, problem, seed):
+    A Hessian of 100 coefficients costs as much as it saves.
+    """
+
+    def on(self, problem, seed, min_rows=10_000, max_coefficients=50):
         design = problem.design
         n_rows, n_columns = design.shape
         width = n_columns * problem.target.shape[1]
-        is_tall = width <= MOST_COEFFICIENTS and n_rows >= LEAST_ROWS
+        is_tall = width <= max_coefficients and n_rows >= min_rows
         takes_newton = is_tall and design.is_matrix and not design.is_on_device
         return SimplifiedNewton(1.0) if takes_newton else super().on(problem, seed)
 
@@ -153,12 +152,12 @@ default="auto"
 
     def _spec(self):
         spec = super()._spec()
-        is_left_to_us = self.solver == self.step_size == "auto" and all(
-            to_python_scalar(asked) in ("auto", False)
-            for asked in (self.risk, self.loo)
+        is_automatic = self.solver == self.step_size == "auto" and all(
+            to_python_scalar(setting) in ("auto", False)
+            for setting in (self.risk, self.loo)
         )
         has_strengths = len(spec.strengths) > 1 and self.l1_ratio == 0
-        if not (is_left_to_us and has_strengths):
+        if not (is_automatic and has_strengths):
             return spec
         return replace(spec, solver=NewtonOnManyRows.named("auto"))
 

@@ -9,8 +9,7 @@ from .._compat import HasMethods, StrOptions
 from .._estimator.docstrings import CLASSIFIERS, CURVED, PARTS, SQUARED, documented
 from .._estimator.parameters import ALPHA_CONSTRAINT, set_parameters
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
-from .._estimator.run.plan import ModelSpec, Solver
-from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, N_STRENGTHS, Strengths
+from .._estimator.run.plan import N_SMOOTH_STRENGTHS, ModelSpec, Solver, Strengths
 from .._typing import RandomState
 from ..optim.losses import (
     Huber,
@@ -24,7 +23,7 @@ from ..optim.losses import (
 )
 from ..optim.penalties import L1, MCP, SCAD, ElasticNet, Penalty, SquaredL2, Zero
 from ..optim.schedules import GradientDescent, HeavyBall, Nesterov, Newton
-from ._bases import CURVED_STRENGTH_RATIO, CurvedClassifier, SquaredErrorRegressor
+from ._bases import CURVED_PATH, CurvedClassifier, SquaredErrorRegressor
 
 REGRESSION = {
     "squared_error": SquaredError(),
@@ -65,49 +64,34 @@ def named(part, table):
 
 @dataclass(frozen=True)
 class TimesStrength(Strengths):
-    """alpha, if it multiplies the strength of a given penalty.
+    """alpha, if it multiplies the strength of a given penalty, or zero without one."""
 
-    Attributes
-    ----------
-    own : float
-        Zero where there is no penalty, and nothing that alpha multiplies.
-    """
-
-    own: float = 1.0
+    factor: float = 1.0
 
     def strength_of(self, value, data):
-        return float(value * self.own)
+        return float(value * self.factor)
 
     def value_of(self, strength, data):
-        return float(strength / (self.own or 1.0))
+        return float(strength / (self.factor or 1.0))
 
 
-def spec_of_parts(estimator, ratio=Strengths.ratio, **others):
+def spec_of_parts(estimator, ratio=Strengths.ratio, **settings):
     """The specification of a run from ``alpha``, ``penalty`` and ``schedule``.
 
-    Parameters
-    ----------
-    ratio : float
-        Where a "path" of strengths ends.
-    **others
-        As :class:`ModelSpec` takes them.
-
-    Returns
-    -------
-    ModelSpec
+    A "path" of strengths ends at ``ratio``; ``settings`` are those of ModelSpec.
     """
     penalty = Zero() if estimator.penalty is None else estimator.penalty
     penalty = named(penalty, PENALTIES)
-    n_path = N_SMOOTH_STRENGTHS if penalty.is_linear else N_STRENGTHS
+    n_path = N_SMOOTH_STRENGTHS if penalty.is_linear else Strengths.n_path
     strengths = TimesStrength(
-        estimator.alpha, n_path=n_path, ratio=ratio, own=penalty.strength
+        estimator.alpha, n_path=n_path, ratio=ratio, factor=penalty.strength
     )
     solver = Solver(replace(named(estimator.schedule, SCHEDULES), step_size=1.0))
 
     def of_strength(strength, n_features):
         return penalty.with_strength(strength)
 
-    return ModelSpec.of(estimator, of_strength, strengths, solver, **others)
+    return ModelSpec.of(estimator, of_strength, strengths, solver, **settings)
 
 
 @documented(
@@ -362,7 +346,7 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
         set_parameters(self, locals())
 
     def _spec(self):
-        return spec_of_parts(self, CURVED_STRENGTH_RATIO, outputs=self._outputs)
+        return spec_of_parts(self, **CURVED_PATH, outputs=self._outputs)
 
     def _class_loss(self, n_classes):
         if self.loss == "log":

@@ -16,21 +16,7 @@ from ._bases import SquaredErrorRegressor
 
 
 def weighted(penalty, weights, n_features):
-    """A uniform penalty with the weights of ``penalty_weights``, if there are any.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_features,) or None
-
-    Returns
-    -------
-    Uniform or Weighted
-
-    Raises
-    ------
-    ValueError
-        If the weights are not as many finite numbers, none of them negative.
-    """
+    """A uniform penalty with the weights of ``penalty_weights``, if there are any."""
     if weights is None:
         return penalty
     weights = checked_weights(weights, n_features, "penalty_weights", "features")
@@ -51,21 +37,7 @@ def checked_weights(weights, n_weights, name, counted):
 
 
 def numbered_groups(groups, n_features):
-    """The group of every feature, numbered from 0.
-
-    Shapes: returned (n_features,).
-
-    Parameters
-    ----------
-    groups : int, array-like of shape (n_features,) or list of array-like of int
-        As :class:`TrajectoryGroupLasso` takes them.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label for every feature, or a feature is not in exactly
-        one of the lists.
-    """
+    """The group (n_features,) of every feature, numbered from 0."""
     if isinstance(groups, Integral):
         return np.arange(n_features) // groups
     if all(np.ndim(group) == 1 for group in groups):
@@ -81,7 +53,7 @@ def numbered_groups(groups, n_features):
 
 def _numbered_lists(groups, n_features):
     members = [np.asarray(group) for group in groups]
-    if not all(len(own) and np.issubdtype(own.dtype, np.integer) for own in members):
+    if not all(len(m) and np.issubdtype(m.dtype, np.integer) for m in members):
         raise ValueError("Every list in groups must have indices of features in it.")
     listed = np.concatenate([*members, np.empty(0, int)])
     if not np.array_equal(np.sort(listed), np.arange(n_features)):
@@ -90,8 +62,8 @@ def _numbered_lists(groups, n_features):
             "exactly one of them."
         )
     numbers = np.empty(n_features, dtype=int)
-    for number, own in enumerate(members):
-        numbers[own] = number
+    for number, features in enumerate(members):
+        numbers[features] = number
     return numbers
 
 

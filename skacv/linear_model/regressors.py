@@ -11,13 +11,10 @@ from .._compat import Interval, StrOptions
 from .._estimator.docstrings import STOCHASTIC, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
-from .._estimator.run.strengths import Strengths
+from .._estimator.run.plan import Strengths
 from .._typing import RandomState
 from ..optim.losses import Huber, Poisson
 from ._bases import SMOOTH_PATH, CurvedRegressor
-
-# The standard deviation of a normal distribution over its median deviation.
-NORMAL_MAD = 1.4826
 
 
 @documented(
@@ -132,7 +129,8 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
             # Where more than half of y is one value, its spread; and of none, one.
             target = target[:, 0]
             distance = np.abs(target - weighted_median(target, weights))
-            scale = NORMAL_MAD * weighted_median(distance, weights)
+            # The standard deviation of a normal distribution over its median deviation.
+            scale = 1.4826 * weighted_median(distance, weights)
             scale = scale or np.sqrt(np.cov(target, aweights=weights, ddof=0)) or 1.0
         return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
 
@@ -142,20 +140,14 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
 
 
 class OverScale(Strengths):
-    """Strengths of the penalty beside the scale times a sum of losses."""
+    """Strengths of a penalty that is added to the scale times a sum of losses."""
 
     def unit(self, data):
         return super().unit(data) / data.names["scale_"]
 
 
 def weighted_median(values, weights):
-    """The median, as if every value were there as often as its weight says.
-
-    Parameters
-    ----------
-    values, weights : ndarray of shape (n_rows,)
-        Weights are positive.
-    """
+    """The median of values that are repeated as often as their positive weights."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     half = below[-1] / 2

@@ -14,8 +14,13 @@ from .._estimator.parameters import (
     set_parameters,
     to_python_scalar,
 )
-from .._estimator.run.plan import ModelSpec, Solver, ridge_penalty
-from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
+from .._estimator.run.plan import (
+    N_SMOOTH_STRENGTHS,
+    ModelSpec,
+    Solver,
+    Strengths,
+    ridge_penalty,
+)
 from .._typing import RandomState
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
@@ -29,11 +34,6 @@ from ..optim.preconditioner import (
 from ..optim.schedules import EigenPro, HeavyBall, fixed_batches
 from ..optim.updates import Pass, ProximalGradient
 from ._bases import SquaredErrorRegressor
-
-# The automatic number of directions, of the smaller side of the subsample.
-SHARE_OF_DIRECTIONS = 1 / 10
-# Exact solutions along a "path": spectra and other smooth curves want so small ones.
-N_EXACT, EXACT_RATIO = 41, 1e-10
 
 
 @documented(SQUARED, strength="alpha")
@@ -193,7 +193,8 @@ class IterativeRidge(SquaredErrorRegressor):
     def _spec(self):
         strengths = Strengths(self.alpha, is_sum=True, n_path=N_SMOOTH_STRENGTHS)
         if self.solver == "newton":
-            strengths = replace(strengths, n_path=N_EXACT, ratio=EXACT_RATIO)
+            # Spectra and other smooth curves need so small ones.
+            strengths = replace(strengths, n_path=41, ratio=1e-10)
         if self.solver == "eigenpro":
             sizes = self.subsample_size, self.n_components, self.batch_size
             solver = RidgeEigenPro(None, *sizes, to_python_scalar(self.risk) == "exact")
@@ -204,7 +205,7 @@ class IterativeRidge(SquaredErrorRegressor):
         return ModelSpec.of(self, ridge_penalty, strengths, solver, is_quadratic=True)
 
     def _default_patience(self):
-        # Exact solutions take next to no time, and the best may come last.
+        # Exact solutions cost next to nothing, and the best may come last.
         return None if self.solver == "newton" else super()._default_patience()
 
 
@@ -212,12 +213,7 @@ class IterativeRidge(SquaredErrorRegressor):
 class RidgeEigenPro(Solver):
     """Gradient descent with a preconditioner that is drawn from the rows.
 
-    Attributes
-    ----------
-    subsample_size, n_components : int or "auto"
-    batch_size : int or None
-    is_exact : bool
-        Whether the memory matrix is asked for without random labels.
+    ``is_exact``: the memory matrix has to be computed without random labels.
     """
 
     schedule: None
@@ -238,26 +234,20 @@ class RidgeEigenPro(Solver):
         return EigenPro(1.0, preconditioner, largest, batches)
 
     def _sizes(self, shape):
-        """Rows of the subsample, and directions of it.
-
-        Raises
-        ------
-        ValueError
-            If there are not as many rows, or not more rows than directions.
-        """
+        """Numbers of rows of the subsample, and of its directions."""
         size, n_components = self.subsample_size, self.n_components
         if size == "auto":
             size = automatic_subsample_size(shape[0])
         if n_components == "auto":
             smaller = min(size, shape[1])
-            n_components = min(int(SHARE_OF_DIRECTIONS * smaller), MOST_COMPONENTS)
+            n_components = min(smaller // 10, MOST_COMPONENTS)
         check_sizes(size, n_components, shape[0])
         return size, n_components
 
     def update(self, n_rows):
-        none = np.empty(0)
-        some = Preconditioner(none.astype(int), none, none, none, 0.0)
-        step = ProximalGradient(1.0, preconditioner=some)
+        empty = np.empty(0)
+        preconditioner = Preconditioner(empty.astype(int), empty, empty, empty, 0.0)
+        step = ProximalGradient(1.0, preconditioner=preconditioner)
         batches = fixed_batches(n_rows, self.batch_size, seed=0)
         return Pass(step, batches) if batches else step
 

@@ -33,7 +33,7 @@ from .._estimator.estimates.fitted_state import (
 )
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import set_parameters
-from .._estimator.run.fit import shape_of
+from .._estimator.run.source import shape_of
 from .._typing import RandomState
 from ..optim.threads import threads_for
 from ..tables import TableEncoder

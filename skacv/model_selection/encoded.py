@@ -14,7 +14,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.checks import has_sparse_columns
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.parameters import are_same
-from .._estimator.run.fit import shape_of
+from .._estimator.run.source import shape_of
 from ..tables import TableEncoder
 from ..tables.cells import may_be_dense
 from ..tables.pipeline import TablePipeline

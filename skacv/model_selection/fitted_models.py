@@ -14,7 +14,8 @@ from sklearn import linear_model
 from sklearn.svm import SVC, LinearSVC
 
 from .._compat import class_weights
-from .._estimator.run.fit import TrajectoryModel, linear_data
+from .._estimator.data.training_data import column_data
+from .._estimator.run.fit import TrajectoryModel
 from ..optim.losses import (
     Huber,
     Logistic,
@@ -259,7 +260,11 @@ def recorded(estimator, X, y, weights):
     """
     target = estimator._target(y)
     line = line_of(estimator, X, target.shape[1])
-    data = linear_data(estimator, *estimator._encoded_samples(X, y, weights))
+    data = column_data(
+        *estimator._encoded_samples(X, y, weights),
+        estimator.fit_intercept,
+        estimator.standardize,
+    )
     # Rows of weight zero are not among the prepared ones.
     own_weights = np.zeros(len(weights))
     own_weights[data.rows] = data.problem.row_weights[:, 0]

@@ -17,7 +17,7 @@ from .._estimator.data.checks import (
     has_sparse_columns,
 )
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.run.fit import shape_of
+from .._estimator.run.source import shape_of
 from .._warnings import warn
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression

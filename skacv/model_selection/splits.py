@@ -15,7 +15,8 @@ from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.folds import ShuffledFolds, groups_of, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.run.streaming import n_folds_asked, n_sampled_asked, takes_moments_of
+from .._estimator.run.source import takes_moments_of
+from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,8 @@ def read_once(members, cv, X, y, params):
     """
     estimators = [member for _, member in members]
     is_enough = is_collection(X) and all(
-        hasattr(each, "_spec") and takes_moments_of(each, X) for each in estimators
+        hasattr(each, "_spec") and takes_moments_of(each._spec(), X)
+        for each in estimators
     )
     if not is_enough:
         return X, y, params

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import in_numpy
-from .._estimator.run.fit import shape_of
+from .._estimator.run.source import shape_of
 from .._warnings import collected_warnings, warn
 
 # The second update is expected to take at least this share of the first, which has also

@@ -1,4 +1,9 @@
-"""Paths that are indexed like arrays, and computed a few iterates at a time."""
+"""Paths: a quantity of every iterate, indexed like an array along its first axis.
+
+The record of a run is its coefficients. Linear predictors are products with X, computed
+for many iterates at a time when they are read; no array of all iterates and rows is
+made. A kernel's predictors come from its updates and are stored.
+"""
 
 from abc import ABC, abstractmethod
 from copy import copy
@@ -7,35 +12,24 @@ from operator import index
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .blocks import slices
-
-ENTRIES_PER_BLOCK = 1 << 20
+from .blocks import LARGE_BYTES, blocks, n_per_block, slices
 
 
 class ArrayPath(NDArrayOperatorsMixin, ABC):
     """A quantity of every iterate, computed when it is accessed.
-
-    It is indexed like an array with the iterates along the first axis: ``path[t]`` and
-    slices compute these iterates, whereas ``np.asarray(path)``, other indices, and
-    arithmetic compute all. A subclass sets ``shape`` and ``dtype``, and defines
-    ``_of(iterates)``.
-    """
+    It is indexed like an array with the iterates along the first axis: ``path[t]``
+    and slices compute these iterates, whereas ``np.asarray(path)``, other indices,
+    and arithmetic compute all. A subclass sets ``shape`` and ``dtype``, and defines
+    ``_of(iterates)``."""
 
     _last = (None, None)
 
     @abstractmethod
     def _of(self, iterates):
-        """The quantity of some iterates, the first axis of the result.
-
-        Parameters
-        ----------
-        iterates : slice
-            With nonnegative ends.
-        """
+        """The quantity of some iterates, the first axis of the result."""
 
     @property
     def ndim(self):
-        """Number of axes."""
         return len(self.shape)
 
     def __getstate__(self):
@@ -56,17 +50,16 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
         return self._last[1]
 
     def first(self, n_iterates):
-        """The path of the first iterates."""
-        found = copy(self)
-        found.shape = n_iterates, *self.shape[1:]
-        return found
+        path = copy(self)
+        path.shape = n_iterates, *self.shape[1:]
+        return path
 
     def __array__(self, dtype=None, copy=None):
-        found = np.empty(self.shape, self.dtype if dtype is None else dtype)
-        n_entries = max(1, int(np.prod(self.shape[1:])))
-        for iterates in slices(len(self), ENTRIES_PER_BLOCK // n_entries):
-            found[iterates] = self._of(iterates)
-        return found
+        values = np.empty(self.shape, self.dtype if dtype is None else dtype)
+        n_bytes = 8 * int(np.prod(self.shape[1:]))
+        for iterates in blocks(len(self), n_bytes, LARGE_BYTES):
+            values[iterates] = self._of(iterates)
+        return values
 
     def __array_ufunc__(self, ufunc, method, *inputs, **settings):
         arrays = (np.asarray(x) if isinstance(x, ArrayPath) else x for x in inputs)
@@ -77,12 +70,7 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
 
 
 class StoredPath(ArrayPath):
-    """A path whose values are in memory.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_iterates, ...)
-    """
+    """A path whose values are in memory. Shapes: values (n_iterates, ...)."""
 
     def __init__(self, values):
         self._values = values
@@ -90,3 +78,170 @@ class StoredPath(ArrayPath):
 
     def _of(self, iterates):
         return self._values[iterates]
+
+
+EVERY = slice(None)
+
+
+class Predictors(ArrayPath):
+    """Linear predictors of iterates, (n_iterates, n_rows, n_outputs).
+    They are read like an array whose first axis are the iterates.
+    Shapes: coef (n_iterates, n_columns, n_outputs); intercept (n_iterates,
+    n_outputs)."""
+
+    def __init__(self, design, coef, rows=None, intercept=None):
+        self._design, self._coef = design, coef
+        self._rows, self._intercept = rows, intercept
+        n_rows = design.shape[0] if rows is None else len(rows)
+        self.shape = len(coef), n_rows, coef.shape[2]
+        self.dtype, self._known = coef.dtype, {}
+        n_each = self.shape[1] * self.shape[2]
+        # Iterates that are computed together, in blocks that begin at multiples of it:
+        # an iterate has the same predictors, to the last digit, in a longer run.
+        size = block_size(n_each)
+        self._size = size if 8 * size * n_each <= 2 * LARGE_BYTES else 1
+
+    def __getstate__(self):
+        return {**vars(self), "_known": {}}
+
+    def _of(self, iterates):
+        numbers, done = range(len(self))[iterates], 0
+        predictor = np.empty((len(numbers), *self.shape[1:]), self.dtype)
+        while done < len(numbers):
+            number, first = divmod(numbers[done], self._size)
+            part = self._block(number)[first :: numbers.step][: len(numbers) - done]
+            predictor[done : done + len(part)] = part
+            done += len(part)
+        return predictor
+
+    def _block(self, number):
+        """Predictors of a block of iterates; undefined beyond the last one."""
+        if number not in self._known:
+            # As many at the end as elsewhere: a product rounds as its shape has it.
+            iterates = np.arange(self._size * number, self._size * (number + 1))
+            predictor = self.of_rows(EVERY, np.minimum(iterates, len(self) - 1))
+            # An iterate and the one before may lie in two blocks.
+            kept = list(self._known.items())[-1:]
+            self._known = {**dict(kept), number: predictor}
+        return self._known[number]
+
+    def of_rows(self, rows, iterates=EVERY):
+        """Those of some rows, a new array."""
+        rows = rows if self._rows is None else self._rows[rows]
+        predictor = _products(self._design, self._coef[iterates], rows)
+        if self._intercept is not None:
+            predictor += self._intercept[iterates][:, None]
+        return predictor
+
+    def on_rows(self, rows):
+        rows = rows if self._rows is None else self._rows[rows]
+        return type(self)(self._design, self._coef, rows, self._intercept)
+
+    def of_output(self, k):
+        """The predictors of one output, (n_iterates, n_rows, 1)."""
+        return self._part(EVERY, [k])
+
+    def first(self, n_iterates):
+        return self._part(slice(n_iterates), EVERY)
+
+    def one_by_one(self):
+        """The same, computed an iterate at a time: where one alone is read."""
+        alone = copy(self)
+        alone._size, alone._known = 1, {}
+        return alone
+
+    def _part(self, iterates, outputs):
+        coef, intercept = self._coef[iterates, :, outputs], self._intercept
+        if intercept is not None:
+            intercept = intercept[iterates, outputs]
+        return type(self)(self._design, coef, self._rows, intercept)
+
+
+class StoredPredictors(StoredPath):
+    """The same where a run hands them on.
+    Shapes: values (n_iterates, n_rows, n_outputs)."""
+
+    def of_rows(self, rows, iterates=EVERY):
+        return np.array(self._values[iterates][:, rows])
+
+    def on_rows(self, rows):
+        return type(self)(self._values[:, rows])
+
+    def of_output(self, k):
+        return type(self)(self._values[:, :, [k]])
+
+    def first(self, n_iterates):
+        return type(self)(self._values[:n_iterates])
+
+    def one_by_one(self):
+        return self
+
+
+def block_size(n_each, least=16, most=128):
+    return int(np.clip(n_per_block(8 * n_each), least, most))
+
+
+def _products(design, coef, rows):
+    """Linear predictors of some rows, for iterates (t, n_columns, n_outputs)."""
+    n_iterates, n_columns, n_outputs = coef.shape
+    coef = coef.transpose(1, 0, 2).reshape(n_columns, -1)
+    used = np.flatnonzero(coef.any(axis=1)) if design.is_matrix else None
+    if used is not None and 2 * len(used) <= n_columns:
+        design, coef = design.part(rows, used), coef[used]
+    else:
+        design = design.rows(rows)
+    product = design.dot(coef).reshape(-1, n_iterates, n_outputs)
+    return product.transpose(1, 0, 2).astype(coef.dtype, copy=False)
+
+
+def path_values(loss, target, weights, predictor, iterates=EVERY):
+    """Losses of iterates on some rows, weighted and summed, also over the outputs.
+    Shapes: target (n_rows, n_outputs); weights (n_rows,); predictor (n_iterates,
+    n_rows, n_outputs); returned (n_iterates,)."""
+    # Output after output, as products of arrays are.
+    target = np.asfortranarray(target)[:, :, None]
+    weights = weights.astype(np.float64)
+    numbers = range(len(predictor))[iterates]
+    values = np.zeros(len(numbers))
+    size = block_size(len(target) * predictor.shape[2])
+    for part in slices(len(numbers), size):
+        block = slice(numbers[part].start, numbers[part].stop)
+        n_each = len(numbers[part]) * predictor.shape[2]
+        for rows in blocks(len(target), 8 * n_each):
+            z = predictor.of_rows(rows, block).transpose(1, 2, 0)
+            value = loss.value(target[rows], z).sum(axis=1, dtype=np.float64)
+            # Not by BLAS: it rounds as the number of iterates has it.
+            values[part] += np.einsum("nt,n->t", value, weights[rows])
+    return values
+
+
+def with_room(array, n_used, n_wanted):
+    """An array of at least ``n_rows`` rows that begins with another one. Shapes: array
+    (n_rows, ...); returned (n, ...)."""
+    n_rows = len(array)
+    if n_wanted <= n_rows:
+        return array
+    if n_rows > 1:
+        n_wanted = max(n_wanted, 2 * n_rows)
+    longer = np.empty((n_wanted, *array.shape[1:]), array.dtype)
+    longer[:n_used] = array[:n_used]
+    return longer
+
+
+class PathCache:
+    """Values of the iterates of a run, computed only for new ones.
+    A run that is evaluated as it goes is read again and again, and what has been
+    recorded of an iterate stays."""
+
+    def __init__(self):
+        self._values = {}
+
+    def first(self, key, n_iterates, compute):
+        """The values of the first iterates, (n_iterates, ...)."""
+        values = self._values.get(key)
+        n_known = 0 if values is None else len(values)
+        if n_known < n_iterates:
+            more = compute(slice(n_known, n_iterates))
+            values = more if values is None else np.concatenate([values, more])
+            self._values[key] = values
+        return values[:n_iterates]

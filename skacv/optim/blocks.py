@@ -2,6 +2,8 @@
 
 # Bytes of the arrays of a block that is worked on several times: the cache of a core.
 CACHE_BYTES = 1 << 20
+# Arrays beyond that are not in the caches of all cores together.
+LARGE_BYTES = 1 << 24
 # Bytes of the arrays that a computation may hold beside X and the record of a run.
 MEMORY_BYTES = 1 << 28
 

@@ -8,33 +8,26 @@ import numpy as np
 @dataclass(frozen=True)
 class ColumnMaps:
     """Columns of a design as every fit has them: factor (x - center).
-
-    Attributes
-    ----------
-    factor, center : ndarray of shape (n_columns, n_fits)
-    """
+    Shapes: factor, center (n_columns, n_fits)."""
 
     factor: np.ndarray
     center: np.ndarray
 
     def as_dtype(self, dtype):
-        """The same in the precision of a design."""
         return ColumnMaps(self.factor.astype(dtype), self.center.astype(dtype))
 
     def of_columns(self, index):
-        """The map of some columns."""
         return ColumnMaps(self.factor[index], self.center[index])
 
     def of_fits(self, fits):
-        """The maps of some of the fits."""
         return ColumnMaps(self.factor[:, fits], self.center[:, fits])
 
     def beside_the_run(self, n_before):
         """Maps for ``n_before`` fits on the design itself, followed by these."""
-        own = np.ones((len(self.factor), n_before))
+        ones = np.ones((len(self.factor), n_before))
         return ColumnMaps(
-            np.concatenate([own, self.factor], axis=1),
-            np.concatenate([0 * own, self.center], axis=1),
+            np.concatenate([ones, self.factor], axis=1),
+            np.concatenate([0 * ones, self.center], axis=1),
         )
 
     def coefficients(self, coef):
@@ -46,31 +39,22 @@ class ColumnMaps:
         return -np.einsum("jf,...jkf->...kf", self.center, coef)
 
     def gradient(self, products, total):
-        """The gradient, from the design's products with slopes, in their place.
-
-        ``total`` are sums of the slopes over the rows, (n_outputs, n_fits).
-        """
+        """The gradient, from the design's products with slopes, in their place."""
         products -= self.center[:, None] * total
         products *= self.factor[:, None]
         return products
 
     def hessians(self, products, sums, totals):
-        """Hessians of sums over rows of weights c of these columns.
-
-        Parameters
-        ----------
-        products : ndarray of shape (n_fits, k, k, n_columns, n_columns)
-            Sums of c x x' of the design's own columns, of k outputs with k.
-        sums : ndarray of shape (n_fits, k, k, n_columns)
-            Sums of c x.
-        totals : ndarray of shape (n_fits, k, k)
-            Sums of c.
-        """
-        factor, center = (each.T[:, None, None] for each in (self.factor, self.center))
+        """Hessians of sums over rows of weights c of these columns. Shapes: products
+        (n_fits, k, k, n_columns, n_columns); sums (n_fits, k, k, n_columns); totals
+        (n_fits, k, k)."""
+        factor, center = (
+            array.T[:, None, None] for array in (self.factor, self.center)
+        )
         across = sums[..., None] * center[..., None, :]
-        found = products - across - np.swapaxes(across, 3, 4)
-        found += totals[..., None, None] * center[..., None] * center[..., None, :]
-        return found * factor[..., None] * factor[..., None, :]
+        hessians = products - across - np.swapaxes(across, 3, 4)
+        hessians += totals[..., None, None] * center[..., None] * center[..., None, :]
+        return hessians * factor[..., None] * factor[..., None, :]
 
     def norms(self, norms, n_rows):
         """Bounds of the norms of every fit's columns, (n_fits, n_columns)."""

@@ -4,46 +4,26 @@ import numpy as np
 
 
 def covered_share(trajectory, curvature):
-    """The share of the distance to the minimum that a run's updates cover.
-
-    They are taken on ``curvature (b - 1)^2 / 2``, from zero.
-
-    Parameters
-    ----------
-    trajectory : Trajectory
-        A run of gradient steps, without a preconditioner.
-
-    Returns
-    -------
-    float
-        Zero if nothing has moved, one at the minimum.
-    """
+    """The share of the distance to the minimum that a run's updates cover."""
     shares = trajectory.followed_by(Shares(np.array([curvature])))
     return float(shares.current[0])
 
 
 class Shares:
     """The shares of 1 that directions of some curvature cover, update by update.
-
-    Parameters
-    ----------
-    curvature : ndarray of shape (n_directions,)
-        Curvature of the loss, without that of a ridge penalty.
-    """
+    Shapes: curvature (n_directions,)."""
 
     def __init__(self, curvature):
         self.curvature = curvature
         self.current = self.earlier = np.zeros(len(curvature))
 
-    def take(self, taken):
+    def take(self, step):
         """Move on by an update, or by one for every batch of a pass."""
-        if taken.restarts:
+        if step.restarts:
             self.earlier = self.current
-        whole = self.curvature + (taken.penalty.common_curvature() or 0.0)
-        own, earlier = taken.update.multipliers(whole)
+        full = self.curvature + (step.penalty.common_curvature() or 0.0)
+        factor, earlier = step.update.multipliers(full)
         # Affine, with the minimum for fixed point.
-        end = np.divide(
-            self.curvature, whole, out=np.zeros_like(whole), where=whole > 0
-        )
-        following = end + own * (self.current - end) + earlier * (self.earlier - end)
+        end = np.divide(self.curvature, full, out=np.zeros_like(full), where=full > 0)
+        following = end + factor * (self.current - end) + earlier * (self.earlier - end)
         self.earlier, self.current = self.current, following

@@ -13,29 +13,17 @@ import numpy as np
 
 from .penalties import Uniform
 
-# Rows, and columns, that claims are checked on.
-N_CHECKED = 16
-# Points that a prox is checked at.
-N_POINTS = 8
-# The step of finite differences, and the share of an entry that they may be off by.
-DIFFERENCE = 1e-6
-TOLERANCE = 1e-4
-# Kinks near a random point spoil single differences: so many must be right.
-MOST = 0.8
+# The step of central differences.
+DIFFERENCE = np.cbrt(np.finfo(float).eps)
 
 _checked = WeakSet()
 
 
 def check_plan(problem, planned):
-    """Raise if the parts of a plan do not match, or lack their declared properties.
-
-    Raises
-    ------
-    ValueError
-        The message names the part and the property.
-    """
-    _once(problem.loss, check_loss, problem.target[:N_CHECKED])
-    if len({phase.first_update.n_batches > 0 for phase in planned}) > 1:
+    """Raise if the parts of a plan do not match, or lack their declared properties."""
+    _once(problem.loss, check_loss, problem.target[:16])
+    in_batches = [phase.first_update.n_batches > 0 for phase in planned]
+    if any(in_batches) and not all(in_batches):
         raise ValueError(
             "A run must use batches in all updates or in none: leaving out a row "
             "means something else in batches."
@@ -46,7 +34,11 @@ def check_plan(problem, planned):
         if problem.design.is_dual:
             _check_on_kernel(phase.first_update, phase.penalty)
         _once(phase.schedule, check_schedule)
-        check_penalty(phase.penalty, problem.design.shape[1], phase.schedule.step_size)
+        n_columns, step_size = problem.design.shape[1], phase.schedule.step_size
+        phase.penalty.check(n_columns)
+        # Weights of coefficients are ours.
+        uniform = getattr(phase.penalty, "penalty", phase.penalty)
+        _once(uniform, check_penalty, n_columns, step_size)
 
 
 def _check_on_kernel(update, penalty):
@@ -64,7 +56,6 @@ def _check_on_kernel(update, penalty):
 
 
 def _once(part, check, *arguments):
-    """Check a part unless another one of its class has been checked."""
     if type(part) not in _checked:
         check(part, *arguments)
         _checked.add(type(part))
@@ -98,8 +89,8 @@ def check_loss(loss, target):
         bend = np.einsum("ikl,il->ik", curvature, along)
     else:
         bend = curvature * along
-    found = _difference(partial(loss.derivative, target), point, along)
-    if not _agree(bend, found, rounding):
+    difference = _difference(partial(loss.derivative, target), point, along)
+    if not _agree(bend, difference, rounding):
         raise ValueError(
             f"{type(loss).__name__}.curvature is not the derivative of its derivative."
         )
@@ -117,21 +108,15 @@ def check_loss(loss, target):
 
 def check_penalty(penalty, n_columns, step_size):
     """Raise if a penalty's prox does not match its family."""
-    penalty.check(n_columns)
-    uniform = getattr(penalty, "penalty", penalty)  # weights are ours
-    _once(uniform, _check_penalty, n_columns, step_size)
-
-
-def _check_penalty(penalty, n_columns, step_size):
     # Around the threshold of an l1 norm, and beyond what any penalty bends.
     for scale in (2 * step_size * penalty.strength, 10 * (1 + penalty.strength)):
         _check_prox(penalty, n_columns, step_size, scale or 1.0)
 
 
-def _check_prox(penalty, n_columns, step_size, scale):
+def _check_prox(penalty, n_columns, step_size, scale, n_points=8):
     name, rng = type(penalty).__name__, np.random.default_rng(0)
-    point, along = scale * rng.standard_normal((2, n_columns, 1, N_POINTS))
-    steps = step_size * np.linspace(0.5, 1, N_POINTS)
+    point, along = scale * rng.standard_normal((2, n_columns, 1, n_points))
+    steps = step_size * np.linspace(0.5, 1, n_points)
     coef = np.asarray(penalty.prox(point.copy(), steps))
     if coef.shape != point.shape:
         raise ValueError(
@@ -141,7 +126,10 @@ def _check_prox(penalty, n_columns, step_size, scale):
         )
     if not np.allclose(penalty.prox(point[:, :, 0].copy(), steps[0]), coef[:, :, 0]):
         raise ValueError(f"{name}.prox must treat fits (the last axis) separately.")
-    index = _some_columns(penalty, n_columns, rng)
+    # A few columns, completed by those that their prox depends on.
+    mask = np.zeros(n_columns, dtype=bool)
+    mask[rng.permutation(n_columns)[: min(16, (n_columns + 1) // 2)]] = True
+    index = np.flatnonzero(penalty.expand_to_groups(mask))
     if not np.allclose(penalty.on(index).prox(point[index], steps), coef[index]):
         raise ValueError(
             f"{name}.prox of some columns differs from its values among all columns: "
@@ -149,11 +137,11 @@ def _check_prox(penalty, n_columns, step_size, scale):
             "derive a penalty of groups from Grouped."
         )
     difference = _difference(lambda u: penalty.prox(u, steps), point, along)
-    found = [
+    tangents = [
         penalty.prox_tangent(coef[:, :, r], step, along[:, :, r].copy())
         for r, step in enumerate(steps)
     ]
-    if not _agree(np.stack(found, axis=2), difference):
+    if not _agree(np.stack(tangents, axis=2), difference):
         raise ValueError(f"{name}.prox_derivative is not the derivative of its prox.")
     if penalty.is_linear and not np.array_equal(coef, point):
         raise ValueError(
@@ -176,30 +164,22 @@ def _check_minimum(penalty, point, coef, steps):
         return (b - point) ** 2 / 2 + steps * penalty.terms(b)
 
     least = objective(coef) - DIFFERENCE * (1 + point**2)
-    others = point, 0 * point, coef + 0.01 * point, coef - 0.01 * point
-    if any((least > objective(other)).any() for other in others):
+    candidates = point, 0 * point, coef + 0.01 * point, coef - 0.01 * point
+    if any((least > objective(b)).any() for b in candidates):
         raise ValueError(
             f"{name}.prox is not the minimum of (b - point)^2 / 2 + step_size * "
             "terms(b) over b."
         )
 
 
-def _some_columns(penalty, n_columns, rng):
-    """A few columns, completed by those that their prox depends on."""
-    mask = np.zeros(n_columns, dtype=bool)
-    mask[rng.permutation(n_columns)[: min(N_CHECKED, (n_columns + 1) // 2)]] = True
-    return np.flatnonzero(penalty.expand_to_groups(mask))
-
-
 def _difference(function, point, along):
-    """The derivative of a function at a point, in a direction."""
     step = DIFFERENCE * along
     return (function(point + step) - function(point - step)) / (2 * DIFFERENCE)
 
 
-def _agree(found, expected, rounding=0.0):
-    """Whether most entries agree, but for their rounding."""
+def _agree(values, expected, rounding=0.0, tol=1e-4, share=0.8):
+    # Kinks near a random point spoil single differences.
     size = np.abs(expected)
-    allowed = TOLERANCE * (size.max(initial=0) + size) + rounding
-    right = np.abs(found - expected) <= allowed
-    return right.mean() >= MOST
+    allowed = tol * (size.max(initial=0) + size) + rounding
+    right = np.abs(values - expected) <= allowed
+    return right.mean() >= share

@@ -1,4 +1,4 @@
-"""Design: a linear map from coefficients to the linear predictors of rows."""
+"""Designs: linear maps from coefficients to the linear predictors of rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from .namespaces import dtype_of, rows_in
+
 __all__ = ["ColumnDesign", "Design"]
 
 # Up to this many rows or columns the top eigenvalue comes from a full
 # decomposition; beyond, from Lanczos iterations.
 EXACT_EIGENVALUE_SIZE = 128
-# Lanczos approaches the top eigenvalue from below: what it may still miss.
-LANCZOS_MARGIN = 1.02
+# Rows handled at a time where a whole matrix would be a second one.
+ROW_BLOCK = 128
+# Rounding errors that sums collect, in units of the machine precision.
+ROUNDINGS = 256
 
 
 class Design(ABC):
@@ -77,12 +81,7 @@ class Design(ABC):
     @abstractmethod
     def centered(self, weights: np.ndarray) -> Design:
         """The same design, centred by the weighted mean of its rows.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows, 1)
-            Their sum is one.
-        """
+        Shapes: weights (n_rows, 1)."""
 
     @abstractmethod
     def outer_gram(self) -> np.ndarray:
@@ -100,54 +99,23 @@ class Design(ABC):
         self, changes: np.ndarray, coefs: np.ndarray, tol: float
     ) -> np.ndarray:
         """Which updates change no coefficient by more than ``tol`` times the largest.
-
-        Parameters
-        ----------
-        changes, coefs : ndarray of shape (n_updates, n_columns, k)
-        tol : float
-
-        Returns
-        -------
-        ndarray of bool, shape (n_updates,)
-        """
+        Shapes: changes, coefs (n_updates, n_columns, k); returned (n_updates,)."""
         largest = np.abs(coefs).max(axis=(1, 2))
         return np.abs(changes).max(axis=(1, 2)) <= tol * largest
 
     def squared_norm(self, coef: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """Squared norm of every column of coefficients, (k,).
-
-        Parameters
-        ----------
-        coef : ndarray of shape (n_columns, k)
-        predictor : ndarray of shape (n_rows, k)
-            Linear predictors of these coefficients.
-        """
+        Shapes: coef (n_columns, k); predictor (n_rows, k)."""
         return np.einsum("jk,jk->k", coef, coef)
 
     def covectors(self, directions: np.ndarray) -> np.ndarray:
         """Covectors of directions, by which inner products with them are taken.
-
-        By default the directions themselves.
-
-        Parameters
-        ----------
-        directions : of shape (n_columns, q)
-            As :meth:`directions` gives them.
-
-        Returns
-        -------
-        ndarray of shape (n_columns, q)
-            ``covectors.T @ coef`` are the inner products.
-        """
+        Shapes: directions (n_columns, q); returned (n_columns, q)."""
         return directions
 
     def evaluate(self, covectors: np.ndarray) -> np.ndarray:
         """Linear predictors of directions by their covectors: the transpose of t_dot.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, q)
-        """
+        Shapes: returned (n_rows, q)."""
         return self.dot(covectors)
 
     def smaller_gram(self) -> np.ndarray:
@@ -155,45 +123,28 @@ class Design(ABC):
         return self.gram() if self.side == "columns" else self.outer_gram()
 
     def smaller_gram_dot(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Products with :meth:`smaller_gram`, which is not formed.
-
-        Returns
-        -------
-        callable
-            A function of an array of shape (n, k), for n rows or columns.
-        """
+        """Products with :meth:`smaller_gram`, which is not formed."""
         if self.side == "columns":
             return lambda coef: self.t_dot(self.dot(coef))
         return lambda slopes: self.dot(self.t_dot(slopes))
 
     def spectrum(self) -> np.ndarray:
-        """Eigenvalues of (design' design) / n_rows, without the structural zeros.
-
-        Returns
-        -------
-        eigenvalues : ndarray of float64
-            In increasing order, clipped at zero; one for each row or column of
-            :attr:`side`.
-        """
+        """Eigenvalues of (design' design) / n_rows, without the structural zeros."""
         # In place: the matrix may be as large as X.
         inner = self.smaller_gram().T
         eigenvalues = eigvalsh(inner, overwrite_a=True, check_finite=False)
         return np.clip(eigenvalues.astype(np.float64) / self.shape[0], 0.0, None)
 
     def top_eigenvalue(self) -> float:
-        """Largest eigenvalue of (design' design) / n_rows.
-
-        Exact for small designs, otherwise from Lanczos iterations with a fixed starting
-        vector and a margin of 2% for their error. It depends on X only.
-        """
+        """Largest eigenvalue of (design' design) / n_rows."""
         if self.is_zero():
             return 0.0
         size = self.shape[1 if self.side == "columns" else 0]
         if size <= EXACT_EIGENVALUE_SIZE:
             return float(self.spectrum()[-1])
         start = np.random.default_rng(0).standard_normal(size).astype(self.dtype)
-        found = top_eigenvalue(self.smaller_gram_dot(), start, tolerance=0.1)
-        return found / self.shape[0]
+        eigenvalue = top_eigenvalue(self.smaller_gram_dot(), start, tolerance=0.1)
+        return eigenvalue / self.shape[0]
 
 
 class ColumnDesign(Design):
@@ -229,47 +180,27 @@ class ColumnDesign(Design):
         return self.n_stored * np.dtype(self.storage_dtype).itemsize
 
     def gram(self, dtype: Any = np.float64) -> np.ndarray:
-        """Inner products of the columns, dense, (n_columns, n_columns).
-
-        Parameters
-        ----------
-        dtype : dtype
-            The precision in which they are summed up.
-        """
+        """Inner products of the columns, dense, (n_columns, n_columns)."""
         return sum(block.gram(dtype) for _, block in self.blocks())
 
     def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
         """The design' diag(weights) design, dense, (n_columns, n_columns).
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows, 1)
-            They may be negative.
-        """
+        Shapes: weights (n_rows, 1)."""
         return sum(block.weighted_gram(weights[rows]) for rows, block in self.blocks())
 
     def weighted_grams(self, weights: np.ndarray) -> np.ndarray:
         """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns)."""
-        return np.stack([self.weighted_gram(each[:, None]) for each in weights.T])
+        return np.stack([self.weighted_gram(column[:, None]) for column in weights.T])
 
     def outer_gram(self) -> np.ndarray:
-        """Inner products of the rows, dense, (n_rows, n_rows)."""
         return self.dot(self.t_dot(np.eye(self.shape[0], dtype=self.dtype)))
 
     def squared_row_norms(self) -> np.ndarray:
-        """Squared Euclidean norm of every row, (n_rows,)."""
         return np.concatenate([block.squared_row_norms() for _, block in self.blocks()])
 
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Euclidean norm and largest absolute entry of every column.
-
-        Exact if X is dense; upper bounds if it is sparse, since the centre is added to
-        the absolute values of the entries.
-
-        Returns
-        -------
-        norms, largest : ndarray of shape (n_columns,)
-        """
+        Shapes: norms, largest (n_columns,)."""
         norms, largest = zip(*(block.column_sizes() for _, block in self.blocks()))
         return np.linalg.norm(norms, axis=0), np.max(largest, axis=0)
 
@@ -279,23 +210,11 @@ class ColumnDesign(Design):
         return np.concatenate(parts)
 
     def is_zero(self) -> bool:
-        """Whether all entries are zero."""
         return not self.column_sizes()[1].any()
 
     def directions(self, vectors: np.ndarray, norms: np.ndarray) -> np.ndarray:
         """Unit coefficients from eigenvectors of :meth:`smaller_gram`.
-
-        Parameters
-        ----------
-        vectors : ndarray of shape (n, q), float64
-            For n rows or columns, orthonormal.
-        norms : ndarray of shape (q,)
-            Roots of their eigenvalues.
-
-        Returns
-        -------
-        ndarray of shape (n_columns, q)
-        """
+        Shapes: vectors (n, q); norms (q,); returned (n_columns, q)."""
         if self.side == "rows":
             vectors = self.t_dot(vectors.astype(self.dtype, copy=False))
             # Orthonormal to rounding, which a division by the norms would not be.
@@ -311,21 +230,9 @@ def scaled_gram(gram, scale):
     return gram
 
 
-def top_eigenvalue(dot, start, tolerance):
+def top_eigenvalue(dot, start, tolerance, margin=1.02):
     """The largest eigenvalue of a positive semi-definite matrix, from its products.
-
-    Exact if it is small. Otherwise by Lanczos iterations, which approach it from below,
-    with a margin of 2%.
-
-    Parameters
-    ----------
-    dot : callable
-        Product of the matrix with an array of shape (size, k).
-    start : ndarray of shape (size,)
-        Start of the iteration, in the working precision.
-    tolerance : float
-        Relative tolerance at which the iterations end.
-    """
+    Shapes: start (size,)."""
     size = len(start)
     if size <= EXACT_EIGENVALUE_SIZE:
         matrix = dot(np.eye(size, dtype=start.dtype))
@@ -335,7 +242,136 @@ def top_eigenvalue(dot, start, tolerance):
         matvec=lambda v: dot(v.reshape(-1, 1)).ravel(),
         dtype=start.dtype,
     )
-    found = eigsh(
+    eigenvalues = eigsh(
         matrix, k=1, v0=start, ncv=16, tol=tolerance, return_eigenvectors=False
     )
-    return float(found[0]) * LANCZOS_MARGIN
+    return float(eigenvalues[0]) * margin
+
+
+class InMemoryDesign(ColumnDesign):
+    """A design whose rows are a single block, of which columns can be selected."""
+
+    is_matrix = True
+
+    def blocks(self):
+        yield slice(0, self.shape[0]), self
+
+    def columns(self, index, dtype):
+        if len(index) == self.shape[1] and np.can_cast(self.storage_dtype, dtype):
+            return self
+        return self.selection(index, dtype)
+
+    def part(self, rows, columns):
+        return self.rows(rows).columns(columns, self.dtype)
+
+    @abstractmethod
+    def selection(self, index, dtype):
+        """A separate design of the columns in ``index``."""
+
+
+class MatrixDesign(InMemoryDesign):
+    """The matrix ``diag(row_scale) (X - 1 center')``, never formed.
+
+    Centring and scaling are applied to the results of products, so that a
+    dense X is not copied and a sparse X is not densified.
+
+    Shapes: X (n_rows, n_columns); center (n_columns, 1); row_scale (n_rows, 1).
+    """
+
+    def __init__(self, X, center=None, row_scale=None):
+        self.X, self.shape = X, X.shape
+        self.center, self.row_scale = center, row_scale
+
+    def _of(self, X, center, row_scale):
+        return type(self)(X, center, row_scale)
+
+    dtype = np.dtype(np.float64)
+
+    @property
+    def storage_dtype(self):
+        return dtype_of(self.X)
+
+    @property
+    def n_stored(self):
+        return self.X.size
+
+    def centered(self, weights):
+        weights = weights.astype(np.float64)
+        center = self._weighted_sum(weights) / weights.sum()
+        return self._of(self.X, center, self.row_scale)
+
+    def gram(self, dtype=np.float64):
+        gram = self.weighted_gram(np.ones((self.shape[0], 1)))
+        return gram.astype(dtype, copy=False)
+
+    @abstractmethod
+    def squares_t_dot(self, weights):
+        """Weighted sums of the squares of all entries of a column.
+        Shapes: weights (n_rows, k); returned (n_columns, k)."""
+
+    @abstractmethod
+    def mapped_columns(self, factor, center):
+        """The design whose columns are factor (column - center), a new array.
+        Shapes: factor, center (n_columns,)."""
+
+    def shifted(self, center):
+        """The same with ``center``, (n_columns,), subtracted from its columns."""
+        total = center[:, None] + (0 if self.center is None else self.center)
+        return self._of(self.X, total if total.any() else None, self.row_scale)
+
+    @abstractmethod
+    def _times(self, coef):
+        """X coef, a new array in the precision of the more precise of both."""
+
+    @abstractmethod
+    def _transpose_times(self, slopes):
+        """X' slopes, a new array in the precision of the more precise of both."""
+
+    @abstractmethod
+    def _weighted_sum(self, weights):
+        """X' weights, (n_columns, 1), of weights in double precision."""
+
+    def dot(self, coef):
+        product = self._times(coef)
+        if self.center is not None:
+            product -= self._rest_of_center(coef.dtype).T @ coef
+        if self.row_scale is not None:
+            product *= self.row_scale
+        return product
+
+    def t_dot(self, slopes):
+        if self.row_scale is not None:
+            slopes = slopes * self.row_scale.astype(slopes.dtype, copy=False)
+        product = self._transpose_times(slopes)
+        if self.center is not None:
+            product -= self._rest_of_center(slopes.dtype) * slopes.sum(axis=0)
+        return product
+
+    def _rest_of_center(self, dtype):
+        """What products with vectors of a precision have not subtracted of the centre.
+        Shapes: returned (n_columns, 1)."""
+        return self.center
+
+    def row_scales(self):
+        """Factors of the rows, (n_rows, 1)."""
+        if self.row_scale is not None:
+            return self.row_scale
+        return np.ones((self.shape[0], 1), self.dtype)
+
+    def rows(self, index):
+        scale = None if self.row_scale is None else self.row_scale[index]
+        return self._of(rows_in(self.X, index), self.center, scale)
+
+    def scaled_rows(self, row_scale):
+        if self.row_scale is not None:
+            row_scale = row_scale * self.row_scale
+        row_scale = row_scale.astype(self.dtype, copy=False)
+        return self._of(self.X, self.center, row_scale)
+
+    @abstractmethod
+    def joined_with(self, selection):
+        """The columns of this selection and of ``other``, of the same rows."""
+
+    @abstractmethod
+    def ones_selected(self, dtype):
+        """A column of ones, scaled like the rows, to append to a selection."""

@@ -71,7 +71,6 @@ class Weighted(ComparesArrays, Penalty):
         return super().common_curvature() if is_common else None
 
     def _beside(self, coef):
-        """The weights, to be multiplied with coefficients of that shape."""
         return _beside(self.weights.astype(coef.dtype, copy=False), coef.ndim)
 
     def terms(self, coef: np.ndarray) -> np.ndarray:
@@ -113,7 +112,6 @@ class OnColumns:
         self._whole = self._part = None
 
     def __call__(self, penalty):
-        """The penalty on these columns."""
         if penalty is not self._whole:
             self._whole, self._part = penalty, penalty.on(self.index)
         return self._part
@@ -150,9 +148,9 @@ class Grouped(ComparesArrays, Penalty):
     def _members(self):
         """One for every coefficient in its group, (n_groups, n_columns)."""
         n_columns = len(self.groups)
-        places = self.groups, np.arange(n_columns)
+        positions = self.groups, np.arange(n_columns)
         shape = len(self.weights), n_columns
-        return sparse.csr_matrix((np.ones(n_columns), places), shape=shape)
+        return sparse.csr_matrix((np.ones(n_columns), positions), shape=shape)
 
     def check(self, n_columns: int) -> None:
         if self.groups.max(initial=-1) + 1 != len(self.weights):
@@ -173,7 +171,6 @@ class Grouped(ComparesArrays, Penalty):
         return (self._members @ flat).reshape(len(self.weights), *array.shape[1:])
 
     def _threshold(self, step_size, ndim):
-        """The amount by which the prox reduces the norm of every group."""
         return step_size * self.strength * _beside(self.weights, ndim)
 
     def on(self, index: np.ndarray) -> Penalty:
@@ -216,9 +213,9 @@ class GroupL2(Grouped):
         kept = np.where(moves, norms / length, threshold == 0)
         direction = coef / np.where(moves, norms, 1)[self.groups]
         along = self._sums(direction * tangents)
-        found = kept[self.groups] * tangents
-        found += direction * (threshold / length * along)[self.groups]
-        return found.astype(tangents.dtype, copy=False)
+        tangent = kept[self.groups] * tangents
+        tangent += direction * (threshold / length * along)[self.groups]
+        return tangent.astype(tangents.dtype, copy=False)
 
     def support(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         moves = (self.norms(coef) > 0) | (self._threshold(step_size, coef.ndim) == 0)
@@ -231,7 +228,6 @@ class GroupL2(Grouped):
 
 
 def _beside(weights, ndim):
-    """Weights of the first axis, to be multiplied with arrays of some more axes."""
     return weights.reshape(-1, *(1,) * (ndim - 1))
 
 
@@ -246,23 +242,7 @@ def _check_weights(penalty, n_own, n_columns):
 
 
 def except_last(penalty, n_columns):
-    """A penalty on all coefficients but one more, the last: an intercept.
-
-    Parameters
-    ----------
-    penalty : Uniform, Weighted or Grouped
-    n_columns : int
-        Coefficients, the last among them.
-
-    Returns
-    -------
-    Weighted or Grouped
-
-    Raises
-    ------
-    TypeError
-        If the penalty is of no family.
-    """
+    """A penalty on all coefficients but one more, the last: an intercept."""
     if isinstance(penalty, Uniform):
         return Weighted(penalty, np.append(np.ones(n_columns - 1), 0.0))
     if isinstance(penalty, Weighted):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .blocks import slices
+from .blocks import LARGE_BYTES, MEMORY_BYTES, blocks
 from .namespaces import (
     empty,
     free_bytes,
@@ -13,41 +13,16 @@ from .namespaces import (
     to_numpy,
 )
 
-# A block is a few arrays of this size while it is computed, kept in the cache.
-BLOCK_BYTES = 1 << 22
-# On a device with memory of its own, where many are at work, it is larger, but no more
-# than such a share of what is free.
-DEVICE_BLOCK_BYTES, DEVICE_SHARE = 1 << 28, 1 / 16
 EVERY = slice(None)
 
 
 class KernelMatrix:
     """The kernel between all training rows.
-
     It is kept if it takes at most ``budget`` bytes. Else its entries are computed
-    whenever they are asked for, a block of rows at a time. X, and with it the matrix,
-    may be on a device, in a namespace of its own; what goes into products and comes out
-    of them is NumPy.
-
-    Parameters
-    ----------
-    kernel : callable
-        ``kernel(X, Z)`` is an array of shape (n, m) for n and m rows;
-        ``kernel.diagonal(X)`` has shape (n,).
-    X : {ndarray, CSR matrix, array on a device} of shape (n_rows, n_features)
-    dtype : dtype
-        Precision of the entries.
-    budget : float
-        In bytes.
-    map : callable
-        ``map(function, blocks)``; blocks are independent of each other.
-
-    Attributes
-    ----------
-    diagonal : ndarray of shape (n_rows,), float64
-    values : array of shape (n_rows, n_rows) or None
-        The matrix, if it is kept: where X is.
-    """
+    whenever they are asked for, a block of rows at a time. X, and with it the
+    matrix, may be on a device, in a namespace of its own; what goes into products
+    and comes out of them is NumPy.
+    Shapes: X (n_rows, n_features); diagonal (n_rows,); values (n_rows, n_rows)."""
 
     def __init__(self, kernel, X, dtype, budget, map=map):
         self.kernel = kernel
@@ -75,17 +50,11 @@ class KernelMatrix:
         return self.kernel(X, X)
 
     def square_product(self, rows):
-        """How to multiply with the part of the matrix between some rows.
-
-        Returns
-        -------
-        callable
-            It takes an array of shape (n, n_outputs), for n rows.
-        """
+        """How to multiply with the part of the matrix between some rows."""
         n_rows = len(np.arange(len(self))[rows])
         if self.values is None and n_rows**2 * self.dtype.itemsize > self.budget:
             X = self._data(rows)
-            return lambda coef: product(self.kernel, X, X, coef, self.map)
+            return lambda coef: kernel_product(self.kernel, X, X, coef, self.map)
         part = self._square(rows)
 
         def multiply(coef):
@@ -96,24 +65,18 @@ class KernelMatrix:
         return multiply
 
     def dot(self, columns, coef, rows=EVERY):
-        """Product of some columns of the matrix with (n_columns, n_outputs).
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_outputs)
-            Values at ``rows``.
-        """
+        """Product of some columns of the matrix with (n_columns, n_outputs). Shapes:
+        returned (n_rows, n_outputs)."""
         coef = coef.astype(self.dtype, copy=False)
         if self.values is None:
             X, Z = self._data(rows), self._data(columns)
-            return product(self.kernel, X, Z, coef, self.map)
+            return kernel_product(self.kernel, X, Z, coef, self.map)
         coef = to_device_of(coef, self.values)
         if is_every(rows):  # entries of the symmetric matrix as they lie in memory
             return to_numpy(part_of(self.values, columns, EVERY).T @ coef)
         return to_numpy(part_of(self.values, rows, columns) @ coef)
 
     def _data(self, rows):
-        """The training rows, without a copy of all."""
         return self.X if is_every(rows) else rows_in(self.X, rows)
 
     def _computed(self):
@@ -129,14 +92,13 @@ class KernelMatrix:
             matrix[rows, rows] = below + below.T
             matrix[: rows.start, rows] = matrix[rows, : rows.start].T
 
-        list(self.map(fill, blocks(X, len(self), self.dtype)))
+        list(self.map(fill, row_blocks(X, len(self), self.dtype)))
         # A view of the diagonal entries, one in every row.
         namespace.reshape(matrix, (-1,))[:: len(self) + 1] = diagonal
         return matrix
 
 
 def is_every(rows):
-    """Whether an index is the slice of all rows."""
     return isinstance(rows, slice) and rows == EVERY
 
 
@@ -147,27 +109,24 @@ def as_slice(index):
     return slice(int(index[0]), int(index[-1]) + 1)
 
 
-def blocks(X, width, dtype):
-    """Slices of rows that are computed at a time, for ``n_columns`` columns."""
+def row_blocks(X, width, dtype):
+    # A few arrays that stay in cache; on a device with memory of its own, where many
+    # are at work, larger ones, but no more than a share of what is free.
     free = free_bytes(X)
-    n_bytes = BLOCK_BYTES if free is None else DEVICE_SHARE * free
-    n_bytes = min(n_bytes, DEVICE_BLOCK_BYTES)
-    size = n_bytes // (np.dtype(dtype).itemsize * max(width, 1))
-    return slices(X.shape[0], size)
+    budget = LARGE_BYTES // 4 if free is None else min(free // 16, MEMORY_BYTES)
+    return blocks(X.shape[0], np.dtype(dtype).itemsize * width, budget)
 
 
-def product(kernel, X, Z, coef, map=map):
-    """Product of the kernel of two sets of rows with coefficients, in blocks.
-
-    Shapes: coef (m, n_outputs); returned (n, n_outputs).
-    """
-    found = np.zeros((X.shape[0], coef.shape[1]), coef.dtype)
+def kernel_product(kernel, X, Z, coef, map=map):
+    """Product of the kernel of two sets of rows with coefficients, in blocks. Shapes:
+    coef (m, n_outputs); returned (n, n_outputs)."""
+    product = np.zeros((X.shape[0], coef.shape[1]), coef.dtype)
     if not coef.size:
-        return found
-    moved = to_device_of(coef, Z)
+        return product
+    device_vectors = to_device_of(coef, Z)
 
     def fill(rows):
-        found[rows] = to_numpy(kernel(X[rows, :], Z) @ moved)
+        product[rows] = to_numpy(kernel(X[rows, :], Z) @ device_vectors)
 
-    list(map(fill, blocks(X, len(coef), coef.dtype)))
-    return found
+    list(map(fill, row_blocks(X, len(coef), coef.dtype)))
+    return product

@@ -161,10 +161,10 @@ class Logistic(Loss):
 
 def _softplus(predictor):
     """log(1 + exp(z)), more than twice as fast as NumPy's logaddexp."""
-    found = np.exp(-np.abs(predictor))
-    np.log1p(found, out=found)
-    found += np.maximum(predictor, 0)
-    return found
+    value = np.exp(-np.abs(predictor))
+    np.log1p(value, out=value)
+    value += np.maximum(predictor, 0)
+    return value
 
 
 def _sigmoid(predictor):
@@ -189,9 +189,9 @@ class Multinomial(Loss):
         return (largest + np.log(total) - chosen)[:, None]
 
     def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        found = _shares(predictor)
-        found -= target
-        return found
+        derivative = _shares(predictor)
+        derivative -= target
+        return derivative
 
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         share = _shares(predictor)
@@ -324,7 +324,6 @@ class Poisson(Loss):
         return np.log(mean)
 
     def spread(self, mean: np.ndarray) -> np.ndarray:
-        """The standard deviation of counts, positive also where a mean underflows."""
         return np.sqrt(np.maximum(mean, np.finfo(mean.dtype).tiny))
 
     def check_target(self, target: np.ndarray) -> None:
@@ -349,7 +348,6 @@ class Poisson(Loss):
         return np.exp(predictor)
 
     def curvature_bound(self, target: np.ndarray) -> float:
-        """The largest target, since the curvature has no bound."""
         return max(1.0, float(np.max(target)))
 
 
@@ -367,14 +365,8 @@ LOSSES = (
 
 def _exponentials(predictor):
     """exp(z_k - max_k z_k) of every row, after the largest and before their sum.
-
-    Output by output: NumPy's reductions take several times as long where outputs are
-    few and do not lie next to each other. Arrays lie as the predictor does, by rows or
-    by outputs.
-
     Shapes: predictor (n_rows, n_outputs, ...); returned largest (n_rows, ...),
-    exponentials (n_rows, n_outputs, ...), total (n_rows, ...).
-    """
+    exponentials (n_rows, n_outputs, ...), total (n_rows, ...)."""
     largest = predictor[:, 0].copy(order="K")
     for k in range(1, predictor.shape[1]):
         np.maximum(largest, predictor[:, k], out=largest)
@@ -384,7 +376,6 @@ def _exponentials(predictor):
 
 
 def _shares(predictor):
-    """Probabilities of the outputs: softmax."""
     _, exponentials, total = _exponentials(predictor)
     exponentials /= total[:, None]
     return exponentials

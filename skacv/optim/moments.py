@@ -1,38 +1,22 @@
-"""Means and second moments of groups of rows, and pseudo-rows with these moments."""
+"""Means and second moments of rows: pseudo-rows, and gradients of the squared error.
+
+Rows with the same weights in all fits, but for a factor, are a group: folds take one
+pass.
+"""
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import helmert
 
-from .blocks import slices
-
-# Entries of a block of rows, so that it stays in cache.
-BLOCK_ENTRIES = 1 << 17
-# A column whose spread is so many roundings of its mean is constant.
-CONSTANT = 1000
-# Rows to a block, times its width, so that a sum of its products outweighs adding it.
-LEAST_ROWS = 2
+from .blocks import CACHE_BYTES, MEMORY_BYTES, n_per_block, slices
+from .costs import ENTRY
+from .design import ROUNDINGS
 
 
 class Moments:
     """Weight, means and scatter of rows, which those of other rows can be added to.
-
-    The scatter is about the means, so that means which are large relative to the spread
-    lose no digits. Two of them are merged as Chan, Golub and LeVeque (1983) do.
-
-    Parameters
-    ----------
-    width : int
-        Entries of a row.
-
-    Attributes
-    ----------
-    weight : float
-        Sum of the weights of the rows.
-    mean : ndarray of shape (width,)
-    scatter : ndarray of shape (width, width)
-        Weighted sum over rows of (row - mean)' (row - mean).
-    """
+    The scatter is the weighted sum of (row - mean)' (row - mean): large means lose
+    no digits. Sums are merged as Chan, Golub and LeVeque (1983) do."""
 
     def __init__(self, width):
         self.weight = 0.0
@@ -40,15 +24,7 @@ class Moments:
         self.scatter = np.zeros((width, width))
 
     def add_rows(self, rows, weights):
-        """Take in rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, width), float64
-            At least one; it is overwritten.
-        weights : ndarray of shape (n,)
-            Positive.
-        """
+        """Add rows (n, width) in double precision, which are overwritten."""
         total = weights.sum()
         mean = weights @ rows / total
         rows -= mean
@@ -60,10 +36,9 @@ class Moments:
             scatter *= weights[0]
         self._add(total, mean, scatter)
 
-    def merge(self, other):
-        """Take in the rows of other moments."""
-        if other.weight:
-            self._add(other.weight, other.mean, other.scatter)
+    def merge(self, moments):
+        if moments.weight:
+            self._add(moments.weight, moments.mean, moments.scatter)
 
     def _add(self, weight, mean, scatter):
         total, shift = self.weight + weight, mean - self.mean
@@ -75,29 +50,21 @@ class Moments:
 
 def blocks_of_rows(n_rows, width, n_groups):
     """Slices of rows that stay in cache, if there is enough to sum up in each."""
-    size = max(BLOCK_ENTRIES // width, LEAST_ROWS * width * n_groups)
+    # A sum of products of more rows than columns outweighs adding it to its group.
+    size = max(n_per_block(8 * width, CACHE_BYTES), 2 * width * n_groups)
     return slices(n_rows, size)
 
 
 def add_to_groups(moments, group, rows, weights):
-    """Add every row to the moments of its group.
-
-    Parameters
-    ----------
-    moments : list of Moments
-    group : ndarray of int, shape (n,)
-    rows : ndarray of shape (n, width), float64
-        It is overwritten.
-    weights : ndarray of shape (n,)
-    """
+    """Add every row to the moments of its group; ``rows`` are overwritten."""
     counts = np.bincount(group, minlength=len(moments))
     if counts.max(initial=0) < len(group):
         order = np.argsort(group, kind="stable")
         rows, weights = rows[order], weights[order]
     ends = np.cumsum(counts)
-    for number in np.flatnonzero(counts):
-        own = slice(ends[number] - counts[number], ends[number])
-        moments[number].add_rows(rows[own], weights[own])
+    for k in np.flatnonzero(counts):
+        in_group = slice(ends[k] - counts[k], ends[k])
+        moments[k].add_rows(rows[in_group], weights[in_group])
 
 
 def group_rows(codes_by_fit, n_rows, n_most):
@@ -121,18 +88,8 @@ def group_rows(codes_by_fit, n_rows, n_most):
 
 
 def moments_of(problem, group, n_groups):
-    """Weighted moments of X and the target, in double precision, for groups of rows.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with a matrix as its design; X is centred.
-    group : ndarray of int, shape (n_rows,)
-
-    Returns
-    -------
-    list of Moments
-    """
+    """Weighted moments of [X, target], centred as the design, a list of all groups.
+    Shapes: group (n_rows,), numbers of groups."""
     X, center, target = problem.design.X, problem.design.center, problem.target
     (n_rows, n_columns), n_outputs = X.shape, target.shape[1]
     moments = [Moments(n_columns + n_outputs) for _ in range(n_groups)]
@@ -148,39 +105,29 @@ def moments_of(problem, group, n_groups):
 def dense_rows(X, target):
     """Rows of [X, target], dense and in double precision, as a new array."""
     n_columns = X.shape[1]
-    found = np.empty((X.shape[0], n_columns + target.shape[1]))
-    found[:, :n_columns] = X.toarray() if sparse.issparse(X) else X
-    found[:, n_columns:] = target
-    return found
+    rows = np.empty((X.shape[0], n_columns + target.shape[1]))
+    rows[:, :n_columns] = X.toarray() if sparse.issparse(X) else X
+    rows[:, n_columns:] = target
+    return rows
 
 
 def pseudo_rows(moments):
-    """Rows with the moments of groups, one more than their width for each of them.
-
-    With m the means, R'R the scatter over the weight, and H'R rows whose sum is zero
-    (H of Helmert, of q orthonormal rows orthogonal to a constant), these are
-
-        m + sqrt(q + 1) (H' R)_j,      j = 1, ..., q + 1.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_groups * (width + 1), width)
-        Group after group.
-    weights : ndarray of shape (n_groups * (width + 1),)
-    """
+    """Rows, and their weights, with the moments of groups: width + 1 for each group.
+    With m the means, R'R the scatter over the weight, and H'R rows whose sum is zero (H
+    of Helmert, of q orthonormal rows orthogonal to a constant), these are m + sqrt(q +
+    1) (H' R)_j, j = 1, ..., q + 1."""
     width = len(moments[0].mean)
     turn = np.sqrt(width + 1) * helmert(width + 1).T
-    rows = [each.mean + turn @ _root(each.scatter / each.weight) for each in moments]
-    weights = np.array([each.weight for each in moments]) / (width + 1)
+    rows = [
+        group.mean + turn @ _root(group.scatter / group.weight) for group in moments
+    ]
+    weights = np.array([m.weight for m in moments]) / (width + 1)
     return np.concatenate(rows), np.repeat(weights, width + 1)
 
 
 def _root(covariance):
-    """Rows whose inner products, taken by columns, are the covariance.
-
-    From that of columns of equal size: small columns keep their digits beside large
-    ones.
-    """
+    """Rows whose inner products, of their columns, are the covariance."""
+    # From that of columns of equal size: small ones keep their digits next to large.
     sizes = np.sqrt(np.clip(np.diagonal(covariance), 0, None))
     divisors = np.where(sizes > 0, sizes, 1)
     values, vectors = np.linalg.eigh(covariance / divisors / divisors[:, None])
@@ -189,35 +136,104 @@ def _root(covariance):
 
 def merged(moments):
     """Moments of the union of the groups."""
-    found = Moments(len(moments[0].mean))
-    for each in moments:
-        found.merge(each)
-    return found
+    union = Moments(len(moments[0].mean))
+    for group in moments:
+        union.merge(group)
+    return union
 
 
 def shifted(moments, shift, scale=1.0):
     """Moments of (rows - shift) / scale."""
-    found = Moments(len(moments.mean))
-    found.weight = moments.weight
+    mapped = Moments(len(moments.mean))
+    mapped.weight = moments.weight
     if moments.weight:
-        found.mean = (moments.mean - shift) / scale
+        mapped.mean = (moments.mean - shift) / scale
     scale = np.broadcast_to(scale, len(moments.mean))
-    found.scatter = moments.scatter / scale / scale[:, None]
-    return found
+    mapped.scatter = moments.scatter / scale / scale[:, None]
+    return mapped
 
 
 def varying(moments, center):
-    """Which columns are more than rounding, once their centre is taken off.
-
-    Shapes: returned (width,).
-
-    Parameters
-    ----------
-    moments : Moments
-        Moments of all rows.
-    center : ndarray of shape (width,)
-        Means, or zeros where nothing is taken off.
-    """
+    """Which columns are more than the rounding of their centre, as a mask."""
     spread = np.sqrt(np.diagonal(moments.scatter) / moments.weight)
-    rounding = CONSTANT * np.finfo(float).eps * np.abs(center)
+    rounding = ROUNDINGS * np.finfo(float).eps * np.abs(center)
     return (spread > rounding) | (center == 0)
+
+
+class GradientByMoments:
+    """Gradients of the squared error of fits: A_f b - c_f, from second moments,
+
+        A_f = sum_i w_if z_i z_i',    c_f = sum_i w_if z_i y_i',
+
+    once gradients by rows have taken as many multiplications as the moments would.
+    """
+
+    def __init__(self, fits, by_rows):
+        problem = fits.problem
+        (n_rows, n_columns), n_outputs = problem.design.shape, problem.target.shape[1]
+        one_by_rows = 2 * problem.design.n_stored * fits.n_fits * n_outputs
+        self.n_by_rows = n_rows * (n_columns + n_outputs) ** 2 // max(one_by_rows, 1)
+        self.by_rows, self.moments = by_rows, None
+
+    @staticmethod
+    def may_pay(fits):
+        """Whether gradients from moments take less, and moments fit in memory."""
+        design, n_fits = fits.problem.design, fits.n_fits
+        size = design.shape[1] ** 2
+        is_quadratic = fits.problem.loss.is_quadratic
+        is_small = 8 * n_fits * size <= MEMORY_BYTES and n_fits < np.iinfo(int).bits
+        return is_quadratic and is_small and 2 * size <= design.n_stored
+
+    def __call__(self, fits, point):
+        if self.n_by_rows >= 0:
+            self.n_by_rows -= 1
+            if self.n_by_rows < 0:
+                self.moments = second_moments(fits)
+        if self.moments is None:
+            return self.by_rows(fits, point)
+        gram, linear = self.moments
+        gradient = np.matmul(gram, point.coef.transpose(2, 0, 1))
+        gradient -= linear
+        return gradient.transpose(1, 2, 0).astype(point.coef.dtype, copy=False)
+
+
+def second_moments(fits):
+    """A_f and c_f of all fits, or None where rows do not come in few groups. Shapes: A
+    (n_fits, n_columns, n_columns); c (n_fits, n_columns, n_outputs)."""
+    problem, n_columns = fits.problem, fits.problem.design.shape[1]
+    # Rows of a group are left out by the same fits.
+    weights, n_rows = fits.row_weights[:, 0], len(problem.target)
+    width = n_columns + problem.target.shape[1]
+    # To add a group takes about as long as so many rows.
+    n_most = min(n_rows // ENTRY, MEMORY_BYTES // (8 * width**2))
+    groups = group_rows((weights > 0).T, n_rows, n_most)
+    if groups is None:
+        return None
+    group, codes = groups
+    sample = np.empty(len(codes), np.intp)
+    sample[group] = np.arange(n_rows)
+    # And all weights of a group are those of the problem times one share for each fit.
+    shares = weights[sample] / problem.row_weights[sample].astype(np.float64)
+    rounding = ROUNDINGS * np.finfo(problem.row_weights.dtype).eps
+    expected = shares[group] * problem.row_weights
+    if not np.allclose(weights, expected, rtol=rounding, atol=0):
+        return None
+    groups = moments_of(problem, group, len(shares))
+    means = np.stack([moments.mean for moments in groups])
+    scatters = np.stack([moments.scatter for moments in groups])
+    sizes = np.array([moments.weight for moments in groups])[:, None] * shares
+    gram, linear = [], []
+    for k, (share, size) in enumerate(zip(shares.T, sizes.T)):
+        shift, factor = np.zeros(width), np.ones(n_columns)
+        if fits.refits_intercept:
+            shift = size @ means / size.sum()
+        elif fits.columns is not None:
+            shift[:n_columns] = fits.columns.center[:, k]
+        if fits.columns is not None:
+            factor = fits.columns.factor[:, k].astype(np.float64)
+        means_k = means - shift
+        moments_k = np.tensordot(share, scatters, axes=1) + (means_k.T * size) @ means_k
+        columns = factor[:, None] * moments_k[:n_columns]
+        gram.append(columns[:, :n_columns] * factor)
+        linear.append(columns[:, n_columns:])
+    return np.stack(gram), np.stack(linear)

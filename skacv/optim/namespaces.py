@@ -17,7 +17,6 @@ def namespace_of(array):
 
 
 def dtype_of(array):
-    """Its dtype, as NumPy names it."""
     return np.dtype(str(array.dtype).rpartition(".")[2])
 
 
@@ -60,7 +59,6 @@ def empty(shape, dtype, like):
 
 
 def picked(array, index, axis=0):
-    """Some rows, or columns, of an array, by their numbers: a copy."""
     return namespace_of(array).take(array, to_device_of(index, array), axis=axis)
 
 
@@ -88,7 +86,6 @@ def part_of(matrix, rows, columns):
 
 
 def is_writeable(array):
-    """Whether entries can be written to, unlike in JAX."""
     return not (is_on_device(array) and _array_api_compat().is_jax_array(array))
 
 

@@ -6,26 +6,20 @@ from scipy.linalg.blas import dspmv, dspr2
 
 
 def n_packed(size):
-    """Entries of one triangle, with the diagonal."""
     return size * (size + 1) // 2
 
 
 def packed_eigenvalues(triangle, size):
-    """Eigenvalues in increasing order, by Householder's tridiagonal form.
-
-    Parameters
-    ----------
-    triangle : ndarray of shape (n_packed(size),)
-        The upper triangle, column after column. It is overwritten.
-    """
-    beside = np.zeros(max(size - 1, 0))
+    """Eigenvalues in increasing order, by Householder's tridiagonal form. Shapes:
+    triangle (n_packed(size)."""
+    off_diagonal = np.zeros(max(size - 1, 0))
     for j in range(size - 1, 0, -1):
         column = triangle[n_packed(j) : n_packed(j) + j]
         last = column[-1]
         beta = -np.copysign(np.linalg.norm(column), last)
-        beside[j - 1] = beta
+        off_diagonal[j - 1] = beta
         if not np.any(column[:-1]):
-            beside[j - 1] = last
+            off_diagonal[j - 1] = last
             continue
         v = column / (last - beta)
         v[-1] = 1.0
@@ -34,4 +28,4 @@ def packed_eigenvalues(triangle, size):
         w -= (0.5 * tau * (w @ v)) * v
         dspr2(j, -1.0, v, w, leading, overwrite_ap=True)
     diagonal = triangle[n_packed(np.arange(1, size + 1)) - 1]
-    return eigvalsh_tridiagonal(diagonal, beside)
+    return eigvalsh_tridiagonal(diagonal, off_diagonal)

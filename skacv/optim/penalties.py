@@ -56,9 +56,6 @@ __all__ = [
     "Zero",
 ]
 
-# Derivatives of a prox are those of the penalty as steps get small.
-SMALL_STEP = 1e-6
-
 # One number for all coefficients, or an array that broadcasts with them.
 StepSize: TypeAlias = float | np.ndarray
 
@@ -116,14 +113,12 @@ class Penalty:
 
     def is_free(self, coef: np.ndarray) -> np.ndarray:
         """Mask of the coefficients that move if the loss changes a little."""
-        return self.support(coef, SMALL_STEP)
+        return self.support(coef, np.sqrt(np.finfo(float).eps))
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         """Smallest strength that keeps zero coefficients at zero.
-
         ``gradient`` is the gradient of the loss at zero, ``smoothness`` its
-        Lipschitz constant.
-        """
+        Lipschitz constant."""
         return float(np.abs(gradient).max(initial=0))
 
     def check(self, n_columns: int) -> None:
@@ -217,16 +212,12 @@ class SquaredL2(_Quadratic):
 
 def soft_threshold(point, threshold):
     """sign(point) max(|point| - threshold, 0)."""
-    found = np.minimum(point, threshold)
-    np.maximum(found, -threshold, out=found)
-    return np.subtract(point, found, out=found)
+    result = np.minimum(point, threshold)
+    np.maximum(result, -threshold, out=result)
+    return np.subtract(point, result, out=result)
 
 
 def is_moved(coef, threshold):
-    """Where a prox with a threshold at zero moves with its point: off zero.
-
-    Without a threshold it is the identity, at zero too.
-    """
     return (coef != 0) | (threshold == 0)
 
 
@@ -299,9 +290,9 @@ class NonnegativeElasticNet(ElasticNet):
         return np.where(coef >= 0, super().terms(coef), np.inf)
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
-        moved = np.maximum(super().prox(point, step_size), 0)
+        shifted = np.maximum(super().prox(point, step_size), 0)
         # A step of zero is that of a weight of zero: the sign is free too.
-        return np.where(np.equal(step_size, 0), point, moved)
+        return np.where(np.equal(step_size, 0), point, shifted)
 
     def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         moves = is_moved(coef, step_size)  # zero is a kink at any strength

@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
+from .array_path import path_values
 from .design import Design
 from .losses import Loss, SquaredError
-from .predictors import path_values
 
 # Directions of relatively less curvature are left alone by Newton's method, such
 # as a constant added to the scores of all classes.
@@ -18,14 +18,8 @@ SINGULAR = 1e-10
 @dataclass(frozen=True)
 class Problem:
     """The smooth part f(b) = sum_i w_i l(y_i, x_i' b), for every target.
-
-    Parameters
-    ----------
-    design : Design of shape (n_rows, n_columns)
-    target : ndarray of shape (n_rows, n_targets)
-    row_weights : ndarray of shape (n_rows, 1)
-        Their sum is one.
-    """
+    Shapes: design (n_rows, n_columns); target (n_rows, n_targets); row_weights
+    (n_rows, 1)."""
 
     design: Design
     target: np.ndarray
@@ -34,7 +28,6 @@ class Problem:
 
     @property
     def largest_weight(self):
-        """The largest weight of a single row."""
         return float(self.row_weights.max())
 
     @property
@@ -63,22 +56,28 @@ class Problem:
     def objectives(self, trajectory, values=None):
         """f + g of every iterate, (T + 1,); ``values`` are those of f, where known."""
         values = self.path_values(trajectory.predictor) if values is None else values
-        found, first = np.array(values), 0
+        objectives, first = np.array(values), 0
         for phase in trajectory.phases:
             # Row 0 takes the first penalty. A later phase begins with the last iterate
             # of the one before.
-            some = slice(first + (first > 0), first + phase.n_updates + 1)
+            iterates_of_phase = slice(first + (first > 0), first + phase.n_updates + 1)
             if self.design.is_dual:  # a ridge penalty, of the norm of the function
-                iterates = zip(trajectory.coef[some], trajectory.predictor[some])
-                norms = [self.design.squared_norm(*each).sum() for each in iterates]
-                found[some] += 0.5 * phase.penalty.curvature * np.array(norms)
+                iterates = zip(
+                    trajectory.coef[iterates_of_phase],
+                    trajectory.predictor[iterates_of_phase],
+                )
+                norms = [self.design.squared_norm(*pair).sum() for pair in iterates]
+                objectives[iterates_of_phase] += (
+                    0.5 * phase.penalty.curvature * np.array(norms)
+                )
             else:
-                found[some] += phase.penalty.values(trajectory.coef[some])
+                objectives[iterates_of_phase] += phase.penalty.values(
+                    trajectory.coef[iterates_of_phase]
+                )
             first += phase.n_updates
-        return found
+        return objectives
 
     def reported_losses(self, values):
-        """Losses as paths report them, from values summed over the outputs."""
         n_outputs = 1 if self.loss.is_coupled else self.target.shape[1]
         return self.loss.reported_factor * values / n_outputs
 
@@ -87,7 +86,6 @@ class Problem:
         return float(self.reported_losses(self.value(predictor)))
 
     def path_values(self, predictor, iterates=slice(None)):
-        """The :meth:`value` of many iterates, from their Predictors."""
         weights = self.row_weights[:, 0]
         return path_values(self.loss, self.target, weights, predictor, iterates)
 
@@ -97,10 +95,7 @@ class Problem:
         return self.design.t_dot(self.row_weights * slope)
 
     def fitted_on(self, index):
-        """Linear predictors of the minimum of f over some columns, (n_rows, n_targets).
-
-        Exact with the squared error; otherwise zeros, where a run starts.
-        """
+        """Linear predictors of the minimum of f over some columns, (n_rows, k)."""
         if not (self.loss.is_quadratic and len(index)):
             return np.zeros_like(self.target)
         design = self.design.columns(index, self.design.dtype)
@@ -124,11 +119,7 @@ class Problem:
         )
 
     def sqrt_weighted(self):
-        """Design and target whose rows are multiplied by sqrt(n_rows w_i).
-
-        All weights are equal then: f is ||target - design b||^2 / (2 n_rows) for the
-        squared error.
-        """
+        """Design and target whose rows are multiplied by sqrt(n_rows w_i)."""
         scale = np.sqrt(len(self.target) * self.row_weights)
         if np.ptp(scale) == 0:
             return self.design, self.target
@@ -136,12 +127,7 @@ class Problem:
 
     @cached_property
     def eigenbasis(self):
-        """Eigenvalues and eigenvectors of the smaller Gram matrix.
-
-        The matrix is design' design / n_rows or design design' / n_rows, of the
-        design that :meth:`sqrt_weighted` gives. Eigenvalues are in increasing order
-        and double precision, clipped at zero.
-        """
+        """Eigenvalues and eigenvectors of the smaller Gram matrix."""
         design, _ = self.sqrt_weighted()
         inner = design.smaller_gram().astype(np.float64, copy=False)
         values, vectors = np.linalg.eigh(inner)
@@ -153,17 +139,7 @@ class Problem:
 
     def row_basis(self, preconditioner):
         """Eigenvalues, over n_rows, and eigenvectors of the matrix phi_i' P phi_j.
-
-        phi_i are the rows of the weighted design; P is the identity without a
-        preconditioner. The result is kept, since estimates of a growing run are
-        computed repeatedly.
-
-        Returns
-        -------
-        values : ndarray of shape (n_rows,)
-            In increasing order, clipped at zero.
-        vectors : ndarray of shape (n_rows, n_rows)
-        """
+        Shapes: values (n_rows,); vectors (n_rows, n_rows)."""
         if preconditioner is None:
             return self.eigenbasis
         for made, basis in self._row_bases:
@@ -181,7 +157,6 @@ class Problem:
 
     @cached_property
     def column_norms(self):
-        """Norms of the columns of the design, or bounds of them."""
         norms, _ = self.design.column_sizes()
         return norms.astype(self.design.dtype)
 
@@ -194,22 +169,14 @@ class Problem:
 
     @cached_property
     def smoothness(self):
-        """Lipschitz constant of the gradient of f."""
         design, _ = self.sqrt_weighted()
         return self.loss.curvature_bound(self.target) * design.top_eigenvalue()
 
 
 def hessian(design, curvature):
     """Second derivatives of a sum over rows of losses of their linear predictors.
-
-    Shapes: returned (n_columns, n_outputs, n_columns, n_outputs).
-
-    Parameters
-    ----------
-    design : Design of shape (n_rows, n_columns)
-    curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
-        Second derivatives of every row's loss, times its weight.
-    """
+    Shapes: returned (n_columns, n_outputs, n_columns, n_outputs); design (n_rows,
+    n_columns); curvature (n_rows, n_outputs, n_outputs)."""
     n_columns, n_outputs = design.shape[1], curvature.shape[1]
     matrix = np.empty((n_columns, n_outputs, n_columns, n_outputs), curvature.dtype)
     for k in range(n_outputs):

@@ -8,19 +8,9 @@ from .arrays import DenseDesign
 
 class RowSpaceDesign(DenseDesign):
     """Rows by their coordinates in an orthonormal basis of the space they span.
-
     With X = Z Q' this is Z. Predictors, norms and inner products are those of X, and
     a coefficient vector a stands for Q a, that of the columns of X.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_basis) or (n_rows, n_basis + 1)
-        Z, and a last column that has no part in the basis, such as an intercept's.
-    center, row_scale : ndarray or None
-        As in :class:`MatrixDesign`.
-    basis : ndarray of shape (n_features, n_basis)
-        Q.
-    """
+    Shapes: X (n_rows, n_basis); basis (n_features, n_basis)."""
 
     # As the matrix itself has it, which has more columns than rows.
     side = "rows"
@@ -33,20 +23,17 @@ class RowSpaceDesign(DenseDesign):
         return RowSpaceDesign(X, center, row_scale, basis=self.basis)
 
     def are_converged(self, changes, coefs, tol):
-        """Which updates change no coefficient of the columns by more, up to the first.
-
-        The norms of both bound their largest entries, so that most updates need no
-        product with the basis.
-        """
         n_features = len(self.basis)
         least = np.linalg.norm(changes, axis=1).max(axis=1) / np.sqrt(n_features + 1)
-        found = least <= 2 * tol * np.linalg.norm(coefs, axis=1).max(axis=1)
-        for t in np.flatnonzero(found):
-            own = self.on_columns(changes[t]), self.on_columns(coefs[t])
-            found[t] = super().are_converged(*(each[None] for each in own), tol)[0]
-            if found[t]:
+        converged = least <= 2 * tol * np.linalg.norm(coefs, axis=1).max(axis=1)
+        for t in np.flatnonzero(converged):
+            exact = self.on_columns(changes[t]), self.on_columns(coefs[t])
+            converged[t] = super().are_converged(
+                *(array[None] for array in exact), tol
+            )[0]
+            if converged[t]:
                 break
-        return found
+        return converged
 
     def on_columns(self, coef):
         """Coefficients of the columns, (n_features, k) or with one more row."""
@@ -56,20 +43,8 @@ class RowSpaceDesign(DenseDesign):
 
 def row_space(design):
     """An orthonormal basis of the rows of a design, and their coordinates in it.
-
-    By a QR decomposition of X', which is exact to rounding whatever the condition of
-    X; a decomposition of XX' would lose the directions below the root of that.
-
-    Parameters
-    ----------
-    design : ColumnDesign of shape (n_rows, n_columns), n_rows <= n_columns
-
-    Returns
-    -------
-    coordinates : ndarray of shape (n_rows, n_rows)
-    basis : ndarray of shape (n_columns, n_rows)
-        Both in double precision.
-    """
+    Shapes: design (n_rows, n_columns); coordinates (n_rows, n_rows); basis (n_columns,
+    n_rows)."""
     columns = design.dense_columns(np.arange(design.shape[1]), np.float64)
     # LAPACK works in place on the transpose.
     basis, triangle = qr(

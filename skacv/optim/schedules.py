@@ -87,7 +87,6 @@ class GradientDescent:
 
     @staticmethod
     def largest_stable_step(smoothness: float) -> float:
-        """Largest step that converges on a quadratic of this curvature."""
         return 2 / smoothness
 
 
@@ -214,7 +213,6 @@ class EigenPro(ComparesArrays):
         return repeat(Pass(step, self.batches) if self.batches else step)
 
     def smoothness(self, problem: Problem) -> float:
-        """The smoothness of the preconditioned problem."""
         return self.top_eigenvalue
 
     @staticmethod
@@ -223,24 +221,12 @@ class EigenPro(ComparesArrays):
 
 
 def fixed_batches(n_rows, batch_size, seed):
-    """Rows of every batch, drawn once; none where all rows fit in one.
-
-    Parameters
-    ----------
-    batch_size : int or None
-        Batches have about that many rows, at most; None takes all rows at a time.
-
-    Returns
-    -------
-    tuple of ndarray of int
-    """
     if batch_size is None or batch_size >= n_rows:
         return ()
     return drawn_batches(np.random.default_rng(seed), n_rows, batch_size)
 
 
 def drawn_batches(rng, n_rows, batch_size):
-    """All rows in random order, in batches of about that many, at most."""
     order, n_batches = rng.permutation(n_rows), -(-n_rows // batch_size)
     return tuple(np.array_split(order, n_batches))
 
@@ -256,12 +242,10 @@ class Newton:
 
     @staticmethod
     def largest_stable_step(smoothness: float) -> float:
-        """Largest step that converges on a quadratic, whatever its curvature."""
         return 2.0
 
     @staticmethod
     def automatic_step(smoothness: float) -> float:
-        """The step that reaches the minimum of a quadratic."""
         return 1.0
 
 

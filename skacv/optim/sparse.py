@@ -3,38 +3,22 @@
 import numpy as np
 from scipy import sparse
 
-from .blocks import slices
-from .design import scaled_gram
-from .matrix import ROW_BLOCK, MatrixDesign
-
-# Entries that are converted to double precision at a time, at least.
-BLOCK_ENTRIES = 1 << 18
+from .blocks import CACHE_BYTES, slices
+from .design import ROW_BLOCK, MatrixDesign, scaled_gram
 
 
 class SparseDesign(MatrixDesign):
     """A CSR matrix, lazily centred and scaled: it is never made dense.
-
-    Parameters
-    ----------
-    X : CSR matrix of shape (n_rows, n_columns), float32 or float64
-    center, row_scale : ndarray or None
-        As in :class:`MatrixDesign`.
-    """
+    Shapes: X (n_rows, n_columns)."""
 
     def _blocks(self):
-        """Consecutive rows of X in double precision: all, if X has it.
-
-        Yields
-        ------
-        rows : slice
-        block : CSR matrix
-        """
+        """Consecutive rows of X in double precision: all, if X has it."""
         n_rows, n_columns = self.shape
         if self.X.dtype == self.dtype:
             yield slice(0, n_rows), self.X
             return
         # As much to a block as its sums over rows have entries.
-        n_each = max(BLOCK_ENTRIES, n_columns)
+        n_each = max(CACHE_BYTES // 8, n_columns)
         size = n_rows * n_each // max(self.X.nnz, 1)
         for rows in slices(n_rows, size):
             yield rows, self.X[rows].astype(self.dtype)
@@ -42,24 +26,22 @@ class SparseDesign(MatrixDesign):
     def _times(self, coef):
         if self.X.dtype == coef.dtype:
             return self.X @ coef
-        found = np.concatenate([block @ coef for _, block in self._blocks()])
-        return found.astype(np.result_type(self.X, coef), copy=False)
+        product = np.concatenate([block @ coef for _, block in self._blocks()])
+        return product.astype(np.result_type(self.X, coef), copy=False)
 
     def _transpose_times(self, slopes):
         if self.X.dtype == slopes.dtype:
             return self.X.T @ slopes
-        found = sum(block.T @ slopes[rows] for rows, block in self._blocks())
-        return found.astype(np.result_type(self.X, slopes), copy=False)
+        product = sum(block.T @ slopes[rows] for rows, block in self._blocks())
+        return product.astype(np.result_type(self.X, slopes), copy=False)
 
     def _weighted_sum(self, weights):
         return self._transpose_times(weights)
 
     def _with_squares(self, weights):
-        """Weights of the rows, times the squares of their scales."""
         return weights if self.row_scale is None else weights * self.row_scale**2
 
     def weighted_gram(self, weights):
-        """The design' diag(weights) design, dense, (n_columns, n_columns)."""
         weights = self._with_squares(weights)
         product = sum(
             (block.T @ block.multiply(weights[rows]).tocsr()).toarray()
@@ -74,7 +56,6 @@ class SparseDesign(MatrixDesign):
         return product
 
     def outer_gram(self):
-        """Inner products of the rows, dense, (n_rows, n_rows)."""
         columns = self.X.T.astype(self.dtype, copy=False)
         product = np.concatenate(
             [(block @ columns).toarray() for _, block in self._blocks()]
@@ -86,7 +67,6 @@ class SparseDesign(MatrixDesign):
         return scaled_gram(product, self.row_scale)
 
     def squared_row_norms(self):
-        """Squared Euclidean norm of every row, (n_rows,)."""
         norms = np.concatenate(
             [block.multiply(block).sum(axis=1) for _, block in self._blocks()]
         )
@@ -96,31 +76,22 @@ class SparseDesign(MatrixDesign):
         return self._with_squares(norms).ravel()
 
     def squares_t_dot(self, weights):
-        """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
         weights = self._with_squares(weights)
-        found = sum(
+        sums = sum(
             block.multiply(block).T @ weights[rows] for rows, block in self._blocks()
         )
         if self.center is not None:
-            found -= 2 * self.center * self._transpose_times(weights)
-            found += self.center**2 * weights.sum(axis=0)
-        return found
+            sums -= 2 * self.center * self._transpose_times(weights)
+            sums += self.center**2 * weights.sum(axis=0)
+        return sums
 
     def mapped_columns(self, factor, center):
-        """The design whose columns are factor (column - center), a new matrix.
-
-        Shapes: factor, center (n_columns,).
-        """
         X, center = self.X.copy(), self.shifted(center).center
         X.data *= factor[X.indices].astype(X.dtype)
         center = None if center is None else factor[:, None] * center
         return self._of(X, center, self.row_scale)
 
     def column_sizes(self):
-        """Upper bounds of the norm and of the largest absolute entry of every column.
-
-        The centre is added to the entries.
-        """
         scale = self.row_scales()
         norms, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
         for rows, block in self._blocks():
@@ -137,16 +108,11 @@ class SparseDesign(MatrixDesign):
         return norms, largest
 
     def is_zero(self):
-        """Whether all entries are zero; centred, whether all columns are constant."""
         if self.center is None:
             return not self.X.data.any()
         return (self.X.max(axis=0) - self.X.min(axis=0)).nnz == 0
 
     def selection(self, index, dtype):
-        """A separate design of the columns in ``index``.
-
-        Its entries are ``dtype``, or the precision of X if that is less.
-        """
         center = None if self.center is None else self.center[index]
         X = self.X[:, index]
         if dtype != self.dtype:
@@ -154,7 +120,6 @@ class SparseDesign(MatrixDesign):
         return SparseDesign(X, center, self.row_scale)
 
     def dense_columns(self, index, dtype):
-        """The columns in ``index`` as an array, centred and scaled in its place."""
         # To take columns out of all rows at once is much faster.
         selection = self.X[:, index].astype(self.dtype, copy=False).toarray()
         if self.center is not None:
@@ -163,16 +128,14 @@ class SparseDesign(MatrixDesign):
             selection *= self.row_scale
         return selection.astype(dtype, copy=False)
 
-    def beside(self, other):
-        """The columns of this selection and of ``other``, of the same rows."""
+    def joined_with(self, selection):
         center = None
         if self.center is not None:
-            center = np.concatenate([self.center, other.center])
-        X = sparse.hstack([self.X, other.X], format="csr")
+            center = np.concatenate([self.center, selection.center])
+        X = sparse.hstack([self.X, selection.X], format="csr")
         return SparseDesign(X, center, self.row_scale)
 
     def ones_selected(self, dtype):
-        """A column of ones, scaled like the rows, to append to a selection."""
         center = None if self.center is None else np.zeros((1, 1), dtype)
         X = sparse.csr_matrix(np.ones((self.shape[0], 1), self.storage_dtype))
         return SparseDesign(X, center, self.row_scale)

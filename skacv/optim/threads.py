@@ -9,8 +9,7 @@ from threading import Lock
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# Arrays of fewer entries are small.
-LARGE = 1 << 17
+from .blocks import CACHE_BYTES
 
 
 @cache
@@ -25,11 +24,7 @@ _changed = Lock()
 
 @contextmanager
 def in_one_thread():
-    """A context, or a decorator, in which matrices are multiplied by one thread.
-
-    Where some are nested, or fits run side by side in threads of their own, the first
-    changes the number of threads and changes it back.
-    """
+    """A context, or a decorator, in which matrices are multiplied by one thread."""
     if not _changed.acquire(blocking=False):
         yield
         return
@@ -42,27 +37,15 @@ def in_one_thread():
 
 def threads_for(shape):
     """A context with as many threads as products with an array of that shape take."""
-    return in_one_thread() if np.prod(shape) < LARGE else nullcontext()
+    return in_one_thread() if 8 * np.prod(shape) < CACHE_BYTES else nullcontext()
 
 
 def in_threads(function, items):
-    """The results of a function for every item, in the order of the items.
-
-    Items are blocks of rows that stay in cache. Threads of BLAS would wait for each
-    other in their products, so each block is worked on by one thread, and there are as
-    many threads as BLAS would take. Sums of the results do not depend on that number.
-
-    Parameters
-    ----------
-    function : callable
-    items : list
-
-    Yields
-    ------
-    object
-    """
-    found = [each for each in _controller().lib_controllers if each.user_api == "blas"]
-    n_threads = max((each.num_threads for each in found), default=1)
+    """The results of a function for every item, in the order of the items."""
+    libraries = [
+        item for item in _controller().lib_controllers if item.user_api == "blas"
+    ]
+    n_threads = max((item.num_threads for item in libraries), default=1)
     if n_threads == 1 or len(items) == 1:
         yield from map(function, items)
         return
@@ -78,5 +61,5 @@ def in_threads(function, items):
             waiting.append(pool.submit(work, item))
             if len(waiting) > 2 * n_threads:  # few results are in memory
                 yield waiting.popleft().result()
-        for each in waiting:
-            yield each.result()
+        for item in waiting:
+            yield item.result()

@@ -1,28 +1,94 @@
-"""The record of a run, and the loop over updates that makes and follows it."""
+"""The plan of a run, its record, and the loop over updates."""
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from .array_path import Predictors, StoredPredictors
 from .penalties import Penalty, Zero
-from .phases import Phase, first_updates
-from .predictors import Predictors, StoredPredictors
-from .schedules import GradientDescent
+from .schedules import GradientDescent, Schedule
 from .updates import Update
 
 
-class Step(NamedTuple):
-    """An update of a run, and where in the run it was taken.
+@dataclass(frozen=True)
+class Phase:
+    """``n_updates`` updates with one penalty and one schedule.
+    In a recorded trajectory ``n_updates`` is the number of updates done, and
+    ``converged`` says whether the phase ended by the tolerance."""
 
-    Attributes
-    ----------
-    t : int
-        It led from rows ``t`` and ``before`` of the record to row ``t + 1``.
-    before : int
-        ``t - 1``, but ``t`` itself in the first update of a phase: momentum starts,
-        and restarts, from rest.
-    """
+    penalty: Penalty
+    schedule: Schedule
+    n_updates: int
+    converged: bool = False
+
+    def same_rule(self, phase):
+        return (self.penalty, self.schedule) == (phase.penalty, phase.schedule)
+
+    def is_whole(self, planned):
+        is_over = self.converged or self.n_updates == planned.n_updates
+        return is_over and self.same_rule(planned)
+
+    @property
+    def first_update(self):
+        return next(iter(self.schedule.updates()))
+
+    def smoothness(self, problem):
+        """The largest curvature that limits the step, including the penalty's."""
+        return smoothness_under(self.schedule, problem) + self.penalty.curvature
+
+    def largest_stable_step(self, smoothness):
+        return self.schedule.largest_stable_step(smoothness) if smoothness else np.inf
+
+
+def smoothness_under(schedule, problem):
+    """The smoothness of a problem, or the one that a schedule defines instead."""
+    smoothness = getattr(schedule, "smoothness", None)
+    return problem.smoothness if smoothness is None else smoothness(problem)
+
+
+def first_updates(planned, n_updates):
+    """The beginning of a plan, at most ``n_updates``; all of it if None."""
+    if n_updates is None:
+        return list(planned)
+    phases = []
+    for phase in planned:
+        phase = replace(phase, n_updates=min(phase.n_updates, n_updates))
+        n_updates -= phase.n_updates
+        if phase.n_updates:
+            phases.append(phase)
+    return phases
+
+
+def remaining_phases(planned, done):
+    """The phases of a plan after those ``done``, and how much of the first is done. A
+    plan that does not continue the last recorded phases remains as a whole."""
+    # The largest number of phases of the plan that equal the last recorded ones.
+    for n_begun in range(min(len(planned), len(done)), 0, -1):
+        *earlier, last = done[len(done) - n_begun :]
+        phase = planned[n_begun - 1]
+        pairs = zip(earlier, planned)
+        if last.same_rule(phase) and all(old.is_whole(new) for old, new in pairs):
+            break
+    else:
+        return list(planned), 0
+    if last.n_updates > phase.n_updates:
+        raise ValueError(
+            f"The trajectory has {last.n_updates} updates here already, more than "
+            f"the {phase.n_updates} asked for: continuing it needs a larger max_iter, "
+            "and a new one warm_start=False."
+        )
+    return list(planned[n_begun - 1 :]), last.n_updates
+
+
+def n_planned_updates(planned, done):
+    phases, n_skipped = remaining_phases(planned, done)
+    return sum(phase.n_updates for phase in phases) - n_skipped
+
+
+class Step(NamedTuple):
+    """An update of a run, and where in the run it was taken."""
 
     t: int
     before: int
@@ -35,45 +101,23 @@ class Step(NamedTuple):
 
 
 def updates_of(phase, first, n_taken=0):
-    """Updates of a phase after ``n_taken`` of them, as :class:`Step`.
-
-    ``first`` is the row of the record from which the phase begins.
-    """
-    for t, update in enumerate(phase.updates_from(n_taken), first + n_taken):
+    """Updates of a phase after ``n_taken`` of them, as :class:`Step`."""
+    updates = islice(phase.schedule.updates(), n_taken, phase.n_updates)
+    for t, update in enumerate(updates, first + n_taken):
         yield Step(t, max(t - 1, first), update, phase.penalty)
 
 
 def iterate(updates, follower):
-    """The only loop over updates: of runs, refits, and all that follows a run.
-
-    Parameters
-    ----------
-    follower : object
-        Its ``take(taken)`` moves it on by an update.
-
-    Yields
-    ------
-    Step
-        After it was taken.
-    """
-    for taken in updates:
-        follower.take(taken)
-        yield taken
+    """The only loop over updates: of runs, refits, and all that follows a run."""
+    for step in updates:
+        follower.take(step)
+        yield step
 
 
 @dataclass
 class Trajectory:
     """The record of a run; T updates leave T + 1 rows.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (T + 1, n_columns, n_outputs)
-    predictor : Predictors of shape (T + 1, n_rows, n_outputs)
-        Linear predictors, for the centred design: computed when they are accessed,
-        unless the run has kept them.
-    phases : list of Phase
-        What was done, in order.
-    """
+    Shapes: coef (T + 1, n_columns, n_outputs); predictor (T + 1, n_rows, n_outputs)."""
 
     coef: np.ndarray
     predictor: Predictors | StoredPredictors
@@ -85,15 +129,8 @@ class Trajectory:
 
     @classmethod
     def recorded(cls, problem, coef, phases, values=None):
-        """A trajectory from its coefficients.
-
-        Parameters
-        ----------
-        coef : ndarray of shape (T + 1, n_columns, n_outputs)
-        phases : list of Phase
-        values : ndarray of shape (T + 1, n_rows, n_outputs), default=None
-            Linear predictors that the run has handed on.
-        """
+        """A trajectory from its coefficients. Shapes: coef (T + 1, n_columns,
+        n_outputs); values (T + 1, n_rows, n_outputs)."""
         predictor = Predictors(problem.design, coef)
         if problem.design.is_dual and values is None:
             values = predictor.of_rows(slice(None))
@@ -103,7 +140,6 @@ class Trajectory:
 
     @classmethod
     def planned(cls, phases):
-        """The planned run, before it is run."""
         return cls(None, None, phases)
 
     def updates(self):
@@ -114,17 +150,15 @@ class Trajectory:
             first += phase.n_updates
 
     def followed_by(self, follower):
-        """The follower, after it has taken every update."""
         for _ in iterate(self.updates(), follower):
             pass
         return follower
 
     def first_updates(self):
-        """The first update of every phase, with its penalty: of one kind each."""
+        """The first update and the penalty of every phase: the others are alike."""
         return [(phase.first_update, phase.penalty) for phase in self.phases]
 
     def is_linear(self):
-        """Whether, with the squared error, every iterate is linear in the target."""
         return all(u.is_affine and p.is_linear for u, p in self.first_updates())
 
     def expand_to_groups(self, mask):
@@ -134,9 +168,7 @@ class Trajectory:
         return mask
 
     def as_gradient_descent(self):
-        """The same run as plain gradient descent, in the preconditioned eigenbasis.
-
-        The eigenvalues there contain the preconditioner and the ridge penalty."""
+        """The same run as plain gradient descent, in the preconditioned eigenbasis."""
         phases = [
             replace(
                 phase,
@@ -159,34 +191,31 @@ class Trajectory:
         )
 
     def of_output(self, k):
-        """The record of one output."""
         predictor = self.predictor.of_output(k)
         return replace(self, coef=self.coef[:, :, [k]], predictor=predictor)
 
     def preconditioner(self):
-        """The preconditioner that all updates share, or None.
-
-        Raises
-        ------
-        ValueError
-            If they do not all have the same.
-        """
-        found = [update.preconditioner for update, _ in self.first_updates()]
-        if any(other != found[0] for other in found):
+        """The preconditioner that all updates share, or None."""
+        preconditioners = [update.preconditioner for update, _ in self.first_updates()]
+        if any(
+            preconditioner != preconditioners[0] for preconditioner in preconditioners
+        ):
             raise ValueError("Not all updates have the same preconditioner.")
-        return found[0] if found else None
+        return preconditioners[0] if preconditioners else None
 
     def rows_seen(self):
         """Rows that a preconditioner was made from, and that cannot be left out."""
-        made = [update.preconditioner for update, _ in self.first_updates()]
-        rows = [P.rows for P in made if P is not None]
-        return np.unique(np.concatenate([np.empty(0, int), *rows]))
+        rows = [np.empty(0, int)]
+        for phase in self.phases:
+            if phase.first_update.preconditioner is not None:
+                rows.append(phase.first_update.preconditioner.rows)
+        return np.unique(np.concatenate(rows))
 
     def batches(self):
         """The batches that every update goes through, a tuple each; none is of all."""
         return [
-            taken.update.batches if taken.update.n_batches else ()
-            for taken in self.updates()
+            step.update.batches if step.update.n_batches else ()
+            for step in self.updates()
         ]
 
     def n_batches(self):

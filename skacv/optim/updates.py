@@ -31,16 +31,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .design import ROUNDINGS
 from .equality import ComparesArrays
 from .fits import Iterate, WeightedFits
+from .hessians import inverse_hessians, newton_direction
 from .penalties import Penalty
 from .preconditioner import Preconditioner
 from .problem import Problem
-
-# A Newton step that raises the objective is halved up to so many times.
-MOST_HALVINGS = 64
-# Objectives that differ by so many roundings are the same.
-ROUNDINGS = 256
 
 __all__ = [
     "Iterate",
@@ -170,26 +167,24 @@ class ProximalGradient(_GradientUpdate):
         return bool(self.momentum or self.lookahead)
 
     def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
-        """The point y at which the gradient is taken.
+        """The point y at which the gradient is taken."""
+        if self.lookahead == 0:
+            return current
+        return current + self.lookahead * (current - earlier)
 
-        It is affine in the iterates, so it applies to their linear predictors,
-        residuals and tangents as well.
-        """
-        return _extrapolated(current, earlier, self.lookahead)
-
-    def _forward(self, current, earlier, gradient, penalty, scale=1.0):
+    def before_prox(self, current, earlier, gradient, penalty, scale=1.0):
         """The point whose prox is the next iterate; arguments as in :meth:`apply`."""
-        point = self.point(current, earlier)
+        y = self.point(current, earlier)
         if penalty.curvature:
-            gradient = gradient + scale * penalty.smooth_gradient(point)
+            gradient = gradient + scale * penalty.smooth_gradient(y)
         if self.preconditioner is not None:
             gradient = self.preconditioner.dot(gradient)
-        ahead = -self.step_size * gradient
-        if self.momentum == self.lookahead:
-            ahead += point
-        else:
-            ahead += _extrapolated(current, earlier, self.momentum)
-        return ahead
+        v = y
+        if self.momentum != self.lookahead:
+            v = current
+            if self.momentum:
+                v = current + self.momentum * (current - earlier)
+        return v - self.step_size * gradient
 
     def apply(
         self,
@@ -200,18 +195,9 @@ class ProximalGradient(_GradientUpdate):
         scale: float | np.ndarray = 1.0,
     ) -> np.ndarray:
         """The iterate after ``current``, which followed ``earlier``.
-
-        Parameters
-        ----------
-        current, earlier : ndarray of shape (n_columns, ..., n_fits)
-        gradient : ndarray of the same shape
-            Gradient of the loss at :meth:`point`.
-        penalty : Penalty
-        scale : float or ndarray of shape (n_fits,)
-            Factor of the penalty of every fit.
-        """
-        ahead = self._forward(current, earlier, gradient, penalty, scale)
-        return penalty.prox(ahead, self.step_size * scale)
+        Shapes: current, earlier (n_columns, ..., n_fits); scale (n_fits,)."""
+        point = self.before_prox(current, earlier, gradient, penalty, scale)
+        return penalty.prox(point, self.step_size * scale)
 
     def tangent(
         self,
@@ -222,34 +208,17 @@ class ProximalGradient(_GradientUpdate):
         coef: np.ndarray,
     ) -> np.ndarray:
         """The derivative of :meth:`apply`, which maps tangents of iterates.
-
-        Parameters
-        ----------
-        current, earlier : ndarray of shape (n_columns, n_tangents)
-            Tangents of the last two iterates.
-        d_gradient : ndarray of the same shape
-            Tangent of the gradient of the loss at :meth:`point`.
-        penalty : Penalty
-        coef : ndarray of shape (n_columns, 1)
-            The iterate after the recorded update.
-        """
-        ahead = self._forward(current, earlier, d_gradient, penalty)
-        return penalty.prox_tangent(coef, self.step_size, ahead)
+        Shapes: current, earlier (n_columns, n_tangents); coef (n_columns, 1)."""
+        point = self.before_prox(current, earlier, d_gradient, penalty)
+        return penalty.prox_tangent(coef, self.step_size, point)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The factors of this iterate and of the one before in an affine update.
-
-        Parameters
-        ----------
-        curvature : ndarray
-            Eigenvalues of the objective's Hessian, direction by direction.
-        """
+        """The factors of this iterate and of the one before in an affine update."""
         slope = self.step_size * curvature
-        own = (1 + self.momentum) - (1 + self.lookahead) * slope
-        return own, self.lookahead * slope - self.momentum
+        factor = (1 + self.momentum) - (1 + self.lookahead) * slope
+        return factor, self.lookahead * slope - self.momentum
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
-        """The state after this update of all fits."""
         current, earlier = state.current, state.earlier
         gradient = fits.gradient_at(self.point_between(current, earlier))
         scale = fits.penalty_scale
@@ -264,21 +233,10 @@ class ProximalGradient(_GradientUpdate):
         return Iterate(self.point(current.coef, earlier.coef), predictor)
 
 
-def _extrapolated(current, earlier, weight):
-    return current if weight == 0 else current + weight * (current - earlier)
-
-
 class Objectives(NamedTuple):
     """The objectives of all fits at an iterate, which damped steps compare.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_fits,)
-    rounding : ndarray of shape (n_fits,)
-        By how much they may be off.
-    point : Iterate
-        The iterate, with its predictors unless these are many: the next gradient
-        needs them, too.
+    Shapes: values (n_fits,); rounding (n_fits,).
     """
 
     values: np.ndarray
@@ -308,53 +266,42 @@ class NewtonStep(Update):
             )
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
-        """The state after this update of all fits."""
-        objectives = self._known(fits, penalty, state.current, state.memory)
+        objectives = self._objectives_at(fits, penalty, state.current, state.memory)
         point = state.current if objectives is None else objectives.point
-        direction = fits.newton_direction(penalty, point)
+        direction = newton_direction(fits, penalty, point)
         following, objectives = self._damped(
             fits, penalty, state.current, direction, objectives
         )
         return State(following, state.current, memory=objectives)
 
-    def _damped(self, fits, penalty, current, direction, objectives):
-        """The iterate after a step along a direction, and the objectives there.
+    def _objectives_at(self, fits, penalty, current, objectives=None):
+        """The objectives where an update begins, unless the last one left them."""
+        if objectives is not None or fits.problem.loss.is_quadratic:
+            return objectives
+        if current.predictor is None:
+            current = fits.evaluated(current.coef)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = fits.objectives(penalty, current)
+            # Losses may be small differences of terms as large as at zero.
+            size = np.abs(values) + np.abs(fits.values_at_zero)
+        rounding = ROUNDINGS * np.finfo(float).eps * size
+        return Objectives(values, rounding, current)
 
-        Parameters
-        ----------
-        objectives : Objectives or None
-            Those at ``current``; None with the squared error, where none are needed.
-        """
-        whole = current.coef - self.step_size * direction
+    def _damped(self, fits, penalty, current, direction, objectives, max_halvings=64):
+        """The iterate after a step along a direction, and the objectives there."""
+        coef = current.coef - self.step_size * direction
         if fits.problem.loss.is_quadratic:
-            return fits.iterate(whole), None
-        step, coef = np.full(fits.n_fits, self.step_size), whole
-        for _ in range(MOST_HALVINGS):
-            reached = self._objectives(fits, penalty, fits.evaluated(coef))
-            limit = objectives.values + objectives.rounding
-            rises = ~(reached.values <= limit)
+            return fits.iterate(coef), None
+        step = np.full(fits.n_fits, self.step_size)
+        for _ in range(max_halvings):
+            reached = self._objectives_at(fits, penalty, Iterate(coef))
+            rises = ~(reached.values <= objectives.values + objectives.rounding)
             if not rises.any():
-                kept = fits.keeps_predictors
-                return reached.point if kept else Iterate(coef), reached
+                iterate = reached.point if fits.keeps_predictors else Iterate(coef)
+                return iterate, reached
             step = np.where(rises, step / 2, step)
             coef = np.where(rises, current.coef - step * direction, coef)
         return fits.iterate(np.where(rises, current.coef, coef)), None
-
-    def _known(self, fits, penalty, current, objectives):
-        """The objectives where an update begins, as the last one left them or anew."""
-        if objectives is not None or fits.problem.loss.is_quadratic:
-            return objectives
-        is_evaluated = current.predictor is not None
-        point = current if is_evaluated else fits.evaluated(current.coef)
-        return self._objectives(fits, penalty, point)
-
-    @staticmethod
-    def _objectives(fits, penalty, point):
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = fits.objectives(penalty, point)
-            # Losses may be small differences of terms as large as at zero.
-            size = np.abs(values) + np.abs(fits.values_at_zero)
-        return Objectives(values, ROUNDINGS * np.finfo(float).eps * size, point)
 
 
 @dataclass(frozen=True)
@@ -367,11 +314,10 @@ class SimplifiedNewtonStep(NewtonStep):
     goes_on_from_iterates = False
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
-        """The state after this update of all fits."""
         current, (inverses, objectives) = state.current, state.memory or (None, None)
         if inverses is None:
-            inverses = fits.inverse_hessians(penalty, current)
-        objectives = self._known(fits, penalty, current, objectives)
+            inverses = inverse_hessians(fits, penalty, current)
+        objectives = self._objectives_at(fits, penalty, current, objectives)
         point = current if objectives is None else objectives.point
         gradient = fits.objective_gradient(penalty, point)
         # Outputs of one fit after the other are one vector.
@@ -423,7 +369,6 @@ class Pass(ComparesArrays, _GradientUpdate):
         return len(self.batches)
 
     def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
-        """The point at which the gradient is taken: the start, without momentum."""
         return self.update.point(current, earlier)
 
     def tangent(
@@ -434,16 +379,13 @@ class Pass(ComparesArrays, _GradientUpdate):
         penalty: Penalty,
         coef: np.ndarray,
     ) -> np.ndarray:
-        """The derivative of the step on one batch, as in :class:`ProximalGradient`."""
         return self.update.tangent(current, earlier, d_gradient, penalty, coef)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, float]:
-        """Multipliers of a pass with identical batches."""
-        own, _ = self.update.multipliers(curvature)
-        return own**self.n_batches, 0.0
+        factor, _ = self.update.multipliers(curvature)
+        return factor**self.n_batches, 0.0
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
-        """The state after a step on every batch, for all fits."""
         if fits.problem.design.is_dual and not penalty.curvature:
             return self._followed(fits, state)
         coef = state.current.coef
@@ -453,11 +395,7 @@ class Pass(ComparesArrays, _GradientUpdate):
         return State(fits.iterate(coef), state.current, visited)
 
     def _followed(self, fits, state):
-        """The same where gradients are slopes of rows: predictors are carried along.
-
-        So a pass takes each column of the kernel once. What a preconditioner takes from
-        a gradient is summed in its few directions, and laid out at the end of the pass.
-        """
+        """The same where gradients are slopes of rows: predictors are carried along."""
         design, P = fits.problem.design, self.preconditioner
         coef, predictor = state.current
         shape, predictor = predictor.shape, predictor.reshape(len(predictor), -1)
@@ -466,36 +404,31 @@ class Pass(ComparesArrays, _GradientUpdate):
             features = P.features(design).astype(predictor.dtype, copy=False)
             damping = P.damping.astype(predictor.dtype)
         along = design.along_batches(predictor)
-        visited, moved = np.empty_like(predictor), np.zeros_like(predictor)
-        taken = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
+        visited, steps = np.empty_like(predictor), np.zeros_like(predictor)
+        damped = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
         for rows in self.batches:
-            visited[rows] = along.predictor(rows) + features[rows] @ taken
+            visited[rows] = along.predictor(rows) + features[rows] @ damped
             slopes = fits.batch(rows).slopes(visited[rows].reshape(-1, *shape[1:]))
-            moved[rows] = -self.step_size * slopes.reshape(-1, predictor.shape[1])
-            along.add(rows, moved[rows])
-            taken -= damping[:, None] * (features[rows].T @ moved[rows])
-        following = design.t_dot(moved).reshape(coef.shape)
+            steps[rows] = -self.step_size * slopes.reshape(-1, predictor.shape[1])
+            along.add(rows, steps[rows])
+            damped -= damping[:, None] * (features[rows].T @ steps[rows])
+        following = design.t_dot(steps).reshape(coef.shape)
         following += coef
         if P is not None:
-            following += (P.vectors @ taken).reshape(coef.shape)
+            following += (P.vectors @ damped).reshape(coef.shape)
         predictor = along.predictor()
-        predictor += features @ taken
+        predictor += features @ damped
         following = Iterate(following, predictor.reshape(shape))
         return State(following, state.current, visited.reshape(shape))
 
     def parts(
         self, fits: WeightedFits, penalty: Penalty, coef: np.ndarray
     ) -> "Iterator[BatchStep]":
-        """The steps on the batches, from ``coef`` on.
-
-        Yields
-        ------
-        BatchStep
-        """
+        """The steps on the batches, from ``coef`` on."""
         for rows in self.batches:
             batch = fits.batch(rows)
-            predictor = batch.linear_predictor(coef)
-            gradient = batch.gradient(predictor)
+            predictor = batch.predictor(coef)
+            gradient = batch.gradient_of(batch.slopes(predictor))
             scale = fits.penalty_scale
             following = self.update.apply(coef, coef, gradient, penalty, scale)
             yield BatchStep(rows, coef, predictor, following)
@@ -505,16 +438,8 @@ class Pass(ComparesArrays, _GradientUpdate):
 class BatchStep(NamedTuple):
     """A step on one batch of a pass.
 
-    Attributes
-    ----------
-    rows : ndarray of int
-        Rows of the batch.
-    coef : ndarray of shape (n_columns, n_outputs, n_fits)
-        Coefficients from which the step starts.
-    predictor : ndarray of shape (n_batch, n_outputs, n_fits)
-        Linear predictors of the rows of the batch at these coefficients.
-    following : ndarray of shape (n_columns, n_outputs, n_fits)
-        Coefficients after the step.
+    Shapes: coef (n_columns, n_outputs, n_fits); predictor (n_batch, n_outputs, n_fits);
+    following (n_columns, n_outputs, n_fits).
     """
 
     rows: np.ndarray

@@ -19,11 +19,6 @@ from .updates import State, Update
 
 __all__ = ["Arguments", "UserUpdate"]
 
-# Central differences: the step, relative to the size of what moves.
-DIFFERENCE = 1e-5
-# Fits side by side that a function is checked on.
-N_FITS = 3
-
 
 class Arguments(NamedTuple):
     """The arguments of a user's function, after the number of the update.
@@ -92,19 +87,12 @@ class UserUpdate:
 
     @staticmethod
     def largest_stable_step(smoothness: float) -> float:
-        """Unknown for a user's function."""
         return np.inf
 
 
 @dataclass(frozen=True)
 class UserStep(Update):
-    """One call of the function.
-
-    Parameters
-    ----------
-    t : int
-        Number of the update since the start, or since the strength changed.
-    """
+    """One call of the function."""
 
     schedule: UserUpdate
     t: int
@@ -120,15 +108,12 @@ class UserStep(Update):
         return self.schedule.start is None
 
     def point(self, current, earlier):
-        """The point at which the gradient is taken: the last iterate."""
         return current
 
     def begun(self, coef):
-        """The initial state, if there is one."""
         return None if self.schedule.start is None else self.schedule.start(coef)
 
     def called(self, arguments):
-        """The next iterate before the prox, and the next state."""
         if self.schedule.start is None:
             return self.schedule.function(self.t, *arguments[:4]), None
         return self.schedule.function(self.t, *arguments)
@@ -138,78 +123,58 @@ class UserStep(Update):
         current, earlier, memory = state.current, state.earlier, state.memory
         gradient = fits.objective_gradient(penalty, current)
         if memory is None:  # at rest, or begun from a record
-            own = self.begun(current.coef)
-            memory = own, fits.objective_gradient(penalty, earlier)
-        own, former = memory
-        return Arguments(current.coef, earlier.coef, gradient, former, own)
+            user_state = self.begun(current.coef)
+            memory = user_state, fits.objective_gradient(penalty, earlier)
+        user_state, former = memory
+        return Arguments(current.coef, earlier.coef, gradient, former, user_state)
 
     def advance(self, fits, penalty, state):
-        """The state after this update of all fits."""
         arguments = self.arguments(fits, penalty, state)
-        ahead, own = self.called(arguments)
+        ahead, user_state = self.called(arguments)
         ahead = np.asarray(ahead, dtype=arguments.coef.dtype)
         coef = penalty.prox(ahead, self.step_size * fits.penalty_scale)
-        memory = own, arguments.gradient
+        memory = user_state, arguments.gradient
         return State(fits.iterate(coef), state.current, memory=memory)
 
-    def moved(self, arguments, moves):
+    def moved(self, arguments, moves, difference=1e-5):
         """Derivatives of the next iterate, before the prox, and of the next state.
-
-        Parameters
-        ----------
-        arguments : Arguments
-            Arguments of one fit.
-        moves : Arguments
-            Derivatives of the arguments, with one tangent in place of each fit.
-
-        Returns
-        -------
-        coef : ndarray of shape (n_columns, n_outputs, n_tangents)
-        state
-        """
+        Shapes: coef (n_columns, n_outputs, n_tangents)."""
         if self.schedule.tangent is not None:
-            found = self.schedule.tangent(self.t, arguments, moves)
-            return (found, None) if self.schedule.start is None else found
+            derivative = self.schedule.tangent(self.t, arguments, moves)
+            return (derivative, None) if self.schedule.start is None else derivative
         # Small beside both, tangent by tangent.
-        step = DIFFERENCE * np.minimum(
+        step = difference * np.minimum(
             _size(arguments.coef) / _size(moves.coef, axis=(0, 1)),
             _size(arguments.gradient) / _size(moves.gradient, axis=(0, 1)),
         )
         ahead = self.called(_map(lambda at, by: at + step * by, arguments, moves))
         behind = self.called(_map(lambda at, by: at - step * by, arguments, moves))
         return tuple(
-            _map(lambda one, other: (one - other) / (2 * step), *pair)
+            _map(lambda one, behind_part: (one - behind_part) / (2 * step), *pair)
             for pair in zip(ahead, behind)
         )
 
-    def check_on(self, problem):
-        """Raise if the function cannot be evaluated in a run without a row.
-
-        Raises
-        ------
-        ValueError
-            If it holds an array with an entry for every row, changes the shape of an
-            iterate, mixes fits, or returns different results for the same arguments.
-        """
+    def check_on(self, problem, n_fits=3):
+        """Raise if the function cannot be evaluated in a run without a row."""
         name = getattr(self.schedule.function, "__name__", "function")
         _check_held(name, self.schedule.function, len(problem.target))
         rng = np.random.default_rng(0)
-        shape = problem.design.shape[1], problem.target.shape[1], N_FITS
+        shape = problem.design.shape[1], problem.target.shape[1], n_fits
         arguments = Arguments(*rng.standard_normal((4, *shape)))
         arguments = arguments._replace(state=self.begun(arguments.coef))
-        found, again = (np.asarray(self.called(arguments)[0]) for _ in range(2))
-        if found.shape != shape:
+        result, again = (np.asarray(self.called(arguments)[0]) for _ in range(2))
+        if result.shape != shape:
             raise ValueError(
                 f"{name} must return an iterate of the shape of its arguments, "
-                f"(n_columns, n_outputs, n_fits): got {found.shape} for {shape}."
+                f"(n_columns, n_outputs, n_fits): got {result.shape} for {shape}."
             )
-        if not np.array_equal(found, again, equal_nan=True):
+        if not np.array_equal(result, again, equal_nan=True):
             raise ValueError(
                 f"{name} must return the same result every time: runs without a row "
                 "repeat its updates."
             )
         alone = self.called(_map(lambda part: part[..., :1], arguments))[0]
-        if not np.allclose(found[..., :1], alone, equal_nan=True):
+        if not np.allclose(result[..., :1], alone, equal_nan=True):
             raise ValueError(
                 f"{name} mixes fits that run side by side: entries with another last "
                 "index are another fit."
@@ -217,7 +182,6 @@ class UserStep(Update):
 
 
 def no_move(state, n_tangents):
-    """The tangents of the initial state: zeros."""
     return _map(lambda part: np.zeros((*part.shape[:-1], n_tangents)), state)
 
 
@@ -236,7 +200,6 @@ def _check_held(name, function, n_rows):
 
 
 def _size(array, axis=None):
-    """The largest entry, or one if all are zero."""
     size = np.abs(array).max(axis=axis, initial=0.0)
     return np.where(size > 0, size, 1.0)
 
@@ -249,6 +212,6 @@ def _map(function, *trees):
     if isinstance(first, dict):
         return {key: _map(function, *(tree[key] for tree in trees)) for key in first}
     if isinstance(first, tuple):
-        found = [_map(function, *parts) for parts in zip(*trees)]
-        return type(first)(*found) if hasattr(first, "_fields") else tuple(found)
+        parts = [_map(function, *parts) for parts in zip(*trees)]
+        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
     return function(*trees)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..optim.costs import DERIVATIVE
 
-# X is decomposed up to this size of its smaller side, and a kernel matrix, which has no
-# smaller side, up to that one: the time of eight and of four copies in memory.
+# X is decomposed up to the first size of its smaller side, a kernel matrix, which has
+# no smaller side, up to the second.
 DECOMPOSED_SIZE = 2000
 DECOMPOSED_KERNEL_SIZE = 3000
 # Automatic estimates leave out at most so many rows of linear updates.
@@ -35,7 +35,8 @@ def is_decomposed(shape, has_columns=True):
 def corrected_updates(n_updates, has_batches=False):
     """The updates of a phase, counted from one, that evaluate the correction.
 
-    In batches passes 1, 2, 4, ...: the error is what batches differ by, not how old it is.
+    In batches passes 1, 2, 4, ...: the error is what batches differ by, not how old it
+    is.
     """
     growth = 2 if has_batches else CORRECTION_GROWTH
     n_powers = int(np.log(max(n_updates, 1)) / np.log(growth)) + 2
@@ -125,8 +126,8 @@ class RunCost:
     def is_worth_linearising(self):
         """Whether linearising is many times cheaper than an exact run for each row.
 
-        It is not with few rows for a column, in small batches, or in short phases, whose
-        first updates are all corrected.
+        It is not with few rows for a column, in small batches, or in short phases,
+        whose first updates are all corrected.
         """
         n_rows, n_columns = self.shape
         if n_columns >= n_rows:

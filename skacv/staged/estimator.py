@@ -360,7 +360,7 @@ class Staged(
             has_grown = run.go_on(min(n_stages, n_former + n_at_once), self.n_jobs)
             recorded = run.main.stages.recorded()
             for t in recorded[recorded > n_former]:
-                if progress.told(t):
+                if progress.report_step(t):
                     return int(t), True
             if not has_grown:
                 return run.n_stages, True

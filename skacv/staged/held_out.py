@@ -6,8 +6,7 @@ import numpy as np
 
 from .._compat import _num_samples
 from .._estimator.estimates.held_out_paths import RunningPath
-from ..optim.array_path import StoredPath
-from ..optim.growing import with_room
+from ..optim.array_path import StoredPath, with_room
 
 # Predictions are kept up to so many numbers. Beyond it those of a stage are made again
 # by its trees, where they are asked for.

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import ArrayLike
 
 from .._any_optimiser.alongside import FollowedLoop
-from .._any_optimiser.run import RecordedRun
-from .model import Model
+from .._any_optimiser.run import OptimiserRun
+from .model import TorchBackend
 
 
 class Alongside(FollowedLoop):
@@ -125,7 +125,7 @@ class TrajectoryACV:
 
     @property
     def _model(self):
-        return Model(**vars(self))
+        return TorchBackend(**vars(self))
 
     def run(
         self, X: Any, y: Any, n_steps: int, batches: Iterable[ArrayLike] | None = None
@@ -212,7 +212,7 @@ class TrajectoryACV:
         return Alongside._of(model, model.start(), X, y, folds, every)
 
 
-class Run(RecordedRun):
+class Run(OptimiserRun):
     """A recorded run, as returned by :meth:`skacv.torch.TrajectoryACV.run`.
 
     Attributes
@@ -236,6 +236,6 @@ class Run(RecordedRun):
         torch.nn.Module
             A copy.
         """
-        module, found = deepcopy(self._model.module), self._params(t)
-        module.load_state_dict(found, strict=False)
+        module = deepcopy(self._model.module)
+        module.load_state_dict(self._params(t), strict=False)
         return module

@@ -6,23 +6,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._any_optimiser.data import Rows
+from .._any_optimiser.data import RunRows
 
 
-class Data(Rows):
+class TensorRows(RunRows):
     """Rows, targets and batches of a run: tensors."""
 
     def of_batch(self, rows, weights):
         rows = torch.as_tensor(rows, device=self.X.device)
-        own = weights[..., rows] * (len(self.y) / len(rows))
-        return self.X[rows], self.y[rows], own
+        weights = weights[..., rows] * (len(self.y) / len(rows))
+        return self.X[rows], self.y[rows], weights
 
 
 def as_tensors(like, *arrays):
     """Copies on the device of a tensor, and in its precision if they have one."""
     tensors = [_copied(array, like.device) for array in arrays]
     return [
-        each.to(like.dtype) if each.is_floating_point() else each for each in tensors
+        tensor.to(like.dtype) if tensor.is_floating_point() else tensor
+        for tensor in tensors
     ]
 
 
@@ -33,17 +34,12 @@ def _copied(array, device):
     return torch.tensor(np.asarray(array), device=device)
 
 
-def rows_of(tensor, rows):
-    """Some rows of a tensor."""
-    return tensor[torch.as_tensor(rows, device=tensor.device)]
-
-
-def row_losses(loss, y, predictions):
+def losses_on(loss, y, predictions):
     """Losses of the rows, (n_iterates, n_rows), in float64."""
     y = torch.as_tensor(y)
     predictions = torch.as_tensor(predictions).to(y.device)
     with torch.no_grad():
-        losses = torch.stack([loss(y, each) for each in predictions])
+        losses = torch.stack([loss(y, prediction) for prediction in predictions])
     return losses.numpy(force=True).astype(np.float64)
 
 
@@ -75,6 +71,6 @@ def draw(loader: Iterable[Any]) -> tuple[torch.Tensor, torch.Tensor, list[np.nda
     (torch.Size([10, 2]), [4, 4, 2])
     """
     parts = list(loader)
-    X, y = (torch.cat([part[place] for part in parts]) for place in range(2))
+    X, y = (torch.cat(batches) for batches in zip(*parts))
     sizes = [len(target) for _, target in parts]
     return X, y, [rows.numpy() for rows in torch.arange(len(y)).split(sizes)]

@@ -19,14 +19,14 @@ from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from .acv import TrajectoryACV
 from .data import as_tensors
-from .model import Model
+from .model import TorchBackend
 
 # Fitted attributes of tensors by name.
 PARAMS = "params_", "params_path_"
 ADAM = partial(torch.optim.Adam, lr=0.05)
 
 
-def linear(n_features, n_outputs):
+def linear_module(n_features, n_outputs):
     """A linear model that starts at zero."""
     module = torch.nn.Linear(n_features, n_outputs)
     for value in module.parameters():
@@ -34,7 +34,7 @@ def linear(n_features, n_outputs):
     return module
 
 
-def log_loss(y, decision):
+def cross_entropy(y, decision):
     """-log of the probability of the class, of two or of several."""
     if decision.ndim == 1:
         return torch.nn.functional.softplus(decision) - y * decision
@@ -49,7 +49,7 @@ def flattened(module, inputs, outputs):
 class TorchModel(IteratedModel):
     """Base class of both estimators: parameters, the run, predictions."""
 
-    _model_type = Model
+    _model_type = TorchBackend
     _parameter_constraints = {
         "module": [callable, None],
         "optimizer": [callable, None],
@@ -97,7 +97,7 @@ class TorchModel(IteratedModel):
 
     def _made(self, n_features, n_outputs, seed):
         """The module that a run starts from."""
-        make = linear if self.module is None else self.module
+        make = linear_module if self.module is None else self.module
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             module = make(n_features, n_outputs)
@@ -114,11 +114,11 @@ class TorchModel(IteratedModel):
             module, self._row_loss(), optimizer, self.scheduler, self.penalty
         )
         run = acv.run(X, target, self.max_iter, batches)
-        found = {"params_path_": run.params_path, "module_": module}
-        return run, {**found, "_n_outputs": n_outputs}
+        attributes = {"params_path_": run.params_path, "module_": module}
+        return run, {**attributes, "_n_outputs": n_outputs}
 
-    def _take_coefficients(self, place):
-        super()._take_coefficients(place)
+    def _take_coefficients(self, t):
+        super()._take_coefficients(t)
         self.module_ = deepcopy(self.module_)
         self.module_.load_state_dict(self.params_, strict=False)
 
@@ -208,4 +208,4 @@ class TorchClassifier(TorchModel, IteratedClassifier):
     (178, 3)
     """
 
-    _default_loss = staticmethod(log_loss)
+    _default_loss = staticmethod(cross_entropy)

@@ -2,21 +2,21 @@
 
 import torch
 
-grad, jvp, each = torch.func.grad, torch.func.jvp, torch.func.vmap
+grad, jvp, map_rows = torch.func.grad, torch.func.jvp, torch.func.vmap
 
 
-def in_parts(function, points, size):
-    """A function of every point, so many at a time."""
-    return each(function, chunk_size=size)(points)
+def map_in_parts(function, points, size):
+    """Apply a function to every point, ``size`` at a time."""
+    return map_rows(function, chunk_size=size)(points)
 
 
-def cond(which, one, other):
-    """What one of two functions gives."""
-    return one() if which else other()
+def cond(which, first, second):
+    """The result of one of two functions."""
+    return first() if which else second()
 
 
 def ravel(params):
-    """Parameters as one vector, and the function that has them from it."""
+    """Parameters as one vector, and the function that maps it back to them."""
     shapes = {name: value.shape for name, value in params.items()}
     sizes = [shape.numel() for shape in shapes.values()]
 

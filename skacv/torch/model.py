@@ -9,12 +9,12 @@ from torch.utils.data import default_collate
 
 from .._any_optimiser.backend import Backend
 from . import linearised
-from .data import Data, as_tensors, row_losses, rows_of
+from .data import TensorRows, as_tensors, losses_on
 from .updates import Updates, check_elementwise
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Backend):
+class TorchBackend(Backend):
     """The objective and the optimiser; only parameters of the module change.
 
     A carry is :class:`Updates`, changed in place.
@@ -52,12 +52,12 @@ class Model(Backend):
             If the optimiser does not work entry by entry.
         """
         check_elementwise(self.optimizer, start)
-        each = vmap(self.objective, in_dims=(0, None, None, 0))
+        objectives = vmap(self.objective, in_dims=(0, None, None, 0))
         replicated = {
             name: value.expand(len(weights), *value.shape)
             for name, value in start.items()
         }
-        return Updates(self, replicated, lambda *given: each(*given).sum())
+        return Updates(self, replicated, lambda *given: objectives(*given).sum())
 
     step = step_replicas = staticmethod(Updates.step)
     follow_replicas = staticmethod(Updates.follow)
@@ -73,24 +73,28 @@ class Model(Backend):
 
     @staticmethod
     def along(step, read, carry, n_steps):
-        found = []
+        path = []
         for t in range(n_steps + 1):
             with torch.no_grad():
-                found.append(read(carry))
+                path.append(read(carry))
             if t < n_steps:
                 carry = step(carry, t)
-        return default_collate(found)
+        return default_collate(path)
 
     @torch.no_grad()
     def predict_path(self, path, X):
         n_iterates = len(next(iter(path.values())))
-        found = [self.predict(self.iterate(path, t), X) for t in range(n_iterates)]
-        return torch.stack(found)
+        return torch.stack(
+            [self.predict(self.iterate(path, t), X) for t in range(n_iterates)]
+        )
 
     # ---- arrays
 
-    rows_of = staticmethod(rows_of)
-    losses = staticmethod(row_losses)
+    losses = staticmethod(losses_on)
+
+    @staticmethod
+    def rows_of(tensor, rows):
+        return tensor[torch.as_tensor(rows, device=tensor.device)]
 
     def arrays(self, params, *values):
         return as_tensors(next(iter(params.values())), *values)
@@ -107,7 +111,7 @@ class Model(Backend):
     def data(self, X, y, batches):
         if batches is not None:
             batches = [torch.as_tensor(rows, device=X.device) for rows in batches]
-        return Data(X, y, batches)
+        return TensorRows(X, y, batches)
 
     @staticmethod
     def iterate(path, t):

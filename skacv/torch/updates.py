@@ -4,11 +4,6 @@ from inspect import Parameter, signature
 
 import torch
 
-# The trial whether an optimiser works entry by entry: how many updates it takes.
-N_UPDATES = 3
-# By what the gradients of the other replica are larger.
-LARGER = 100.0
-
 
 class Updates:
     """Parameters and their optimiser, which changes them in place, and its scheduler.
@@ -31,17 +26,17 @@ class Updates:
         scheduler = model.scheduler
         self._scheduler = None if scheduler is None else scheduler(self._optimizer)
         # An optimiser that evaluates the objective itself, as L-BFGS does, asks for it.
-        taken = signature(self._optimizer.step).parameters.values()
-        self._needs_closure = any(each.default is Parameter.empty for each in taken)
+        parameters = signature(self._optimizer.step).parameters.values()
+        self._needs_closure = any(p.default is Parameter.empty for p in parameters)
 
     def step(self, X, y, weights):
         """One update on some rows."""
 
         def closure():
             self._optimizer.zero_grad()
-            found = self._objective(self.params, X, y, weights)
-            found.backward()
-            return found
+            objective = self._objective(self.params, X, y, weights)
+            objective.backward()
+            return objective
 
         if self._needs_closure:
             self._optimizer.step(closure)
@@ -77,10 +72,11 @@ class Updates:
         return self, distance, length, size * torch.finfo(value.dtype).eps
 
 
-def check_elementwise(optimizer, params):
+def check_elementwise(optimizer, params, n_updates=3, factor=100.0):
     """Raise where a parameter's update depends on other entries than its own.
 
-    A replica beside another, of other gradients, must move as it does alone.
+    A replica must move as it does alone when it runs beside a second one, whose
+    gradients are ``factor`` times as large.
     """
     start = list(params.values())
     generator = torch.Generator().manual_seed(0)
@@ -91,36 +87,36 @@ def check_elementwise(optimizer, params):
             for value in start
         ]
 
-    own = [drawn() for _ in range(N_UPDATES)]
-    beside = [
-        [torch.stack([a, LARGER * b]) for a, b in zip(each, drawn())] for each in own
+    gradients = [drawn() for _ in range(n_updates)]
+    paired = [
+        [torch.stack([a, factor * b]) for a, b in zip(update, drawn())]
+        for update in gradients
     ]
     try:
-        alone = _moved(optimizer, start, own)
-        replica = _moved(optimizer, [torch.stack([v, v]) for v in start], beside)
+        alone = _after(optimizer, start, gradients)
+        replica = _after(optimizer, [torch.stack([v, v]) for v in start], paired)
     except Exception as error:  # whatever an optimiser may raise
         raise ValueError(
             f"Replicas cannot share this optimiser, which fails on them: {error}"
         ) from error
-    if not all(_same(a, b[0]) for a, b in zip(alone, replica)):
+    # Rounding may differ with the length of an array.
+    eps = torch.finfo(start[0].dtype).eps
+    if not all(
+        torch.allclose(a, b[0], rtol=1e3 * eps, atol=1e3 * eps)
+        for a, b in zip(alone, replica)
+    ):
         raise ValueError(
             "Replicas cannot share this optimiser: its update of an entry depends on "
             "other entries of the parameter, as norms, factors and line searches do."
         )
 
 
-def _moved(optimizer, start, gradients):
-    """Where a few updates lead."""
+def _after(optimizer, start, gradients):
+    """Parameters after one update for each item of ``gradients``."""
     params = [value.clone().requires_grad_() for value in start]
     made = optimizer(params)
-    for each in gradients:
-        for value, gradient in zip(params, each):
+    for update in gradients:
+        for value, gradient in zip(params, update):
             value.grad = gradient.to(value.device)
         made.step()
     return [value.detach() for value in params]
-
-
-def _same(one, other):
-    """Up to rounding, which may differ with the length of an array."""
-    tolerance = 1e3 * torch.finfo(one.dtype).eps
-    return torch.allclose(one, other, rtol=tolerance, atol=tolerance)

@@ -6,7 +6,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
 from skacv._any_optimiser.alongside import FollowedLoop
 from skacv._any_optimiser.data import (
-    Rows,
+    RunRows,
     checked_batches,
     padded_batches,
     shuffled_batches,
@@ -117,7 +117,7 @@ class Follower(FollowedLoop):
     def __init__(self, costs, every=1, parted=0.0):
         self.kept, model = [], Model(costs)
         folds = Folds.of(KFold(2), Y)
-        super().__init__(model, None, Rows(X, Y, None), folds, every)
+        super().__init__(model, None, RunRows(X, Y, None), folds, every)
         model.parted = parted
 
     def _keep(self, params):

@@ -7,7 +7,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from skacv._estimator.run import streaming
+from skacv._estimator.run import source
 
 SCHEDULERS = ("synchronous", "threads", "processes", "cluster")
 
@@ -55,7 +55,7 @@ def scheduler(request):
 @pytest.fixture
 def on_workers(monkeypatch):
     """Rows stay on workers, though moments would do for squared errors."""
-    monkeypatch.setattr(streaming, "MOST_COLUMNS_OF_COLLECTIONS", -1)
+    monkeypatch.setattr(source, "MAX_COLUMNS_OF_COLLECTIONS", -1)
 
 
 def kill_worker(client):

@@ -93,7 +93,7 @@ def test_stopping_by_it(data):
 
 
 def test_too_many_columns_moved(data, monkeypatch):
-    monkeypatch.setattr(estimates, "MOST_COLUMNS", 5)
+    monkeypatch.setattr(estimates, "MAX_COLUMNS", 5)
     estimator = IterativeRidge(1.0, max_iter=5, risk=True, loo=False)
     with pytest.raises(ValueError, match="has moved 40 columns"):
         estimator.fit(*collections(*data))

@@ -319,7 +319,9 @@ def test_shuffled_folds_are_refits_without_them(X, y):
     cv = KFold(4, shuffle=True, random_state=7)
     estimator = switched_off(REGRESSORS[0]).set_params(cv=cv)
     found = clone(estimator).fit(blocks(X), blocks(y))
-    groups = data_of(estimator, blocks(X), blocks(y), None).problem.groups
+    groups = data_of(
+        estimator, estimator._spec(), blocks(X), blocks(y), None
+    ).problem.groups
     fold = np.concatenate(groups.sum(fold_numbers, combine=lambda a, b: a + b))
     splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4)]
     assert_same_run(found, estimator.set_params(cv=splits).fit(X, y), rtol=1e-9)

@@ -11,7 +11,6 @@ import jax.numpy as jnp  # noqa: E402
 from skacv import IterativeRidge, TrajectoryLogisticRegression  # noqa: E402
 from skacv.jax import TrajectoryACV, shuffled_batches  # noqa: E402
 from skacv.jax.memory_matrix import (  # noqa: E402
-    blocks_of_modes,
     check_against_exact,
     groups_of_probes,
 )
@@ -203,11 +202,13 @@ def test_a_complete_basis_has_traces_without_error(rng):
     assert (np.abs(groups) == 1).all()
 
 
-def test_blocks_of_modes_are_all_modes(rng):
-    temporal = rng.standard_normal((5, 7))
-    blocks = blocks_of_modes(temporal, n_probes=10, n_entries=1 << 18)
-    assert len(blocks) > 1
-    np.testing.assert_array_equal(np.concatenate(blocks, axis=1), temporal)
+def test_modes_one_by_one_are_all_modes(monkeypatch, rng):
+    X, coef = rng.standard_normal((30, 4)), np.zeros(4)
+    y = X[:, 0] + rng.standard_normal(30)
+    run = TrajectoryACV(linear, squared, optax.sgd(0.1)).run(coef, X, y, n_steps=6)
+    expected = run.risk_path(n_checked=0).path
+    monkeypatch.setattr("skacv.jax.memory_matrix.MEMORY_BYTES", 1)
+    np.testing.assert_allclose(run.risk_path(n_checked=0).path, expected, rtol=1e-5)
 
 
 def test_what_is_off_exact_rows_is_warned_of_or_refused():

@@ -15,7 +15,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv._estimator.run.fit_run import FitRun
+from skacv._estimator.run.source import ArraySource
 from skacv._estimator.run.stopping import Patience
 from skacv.kernel import kernels
 from skacv.kernel.kernels import squared_distances
@@ -256,7 +256,7 @@ def test_stages_go_on_with_the_run(data, monkeypatch):
         begun.append(arguments)
         return LiveRun(*arguments, **settings)
 
-    monkeypatch.setattr(FitRun, "live_type", counted)
+    monkeypatch.setattr(ArraySource, "live_type", staticmethod(counted))
     inner = KernelEigenProRegressor(
         gamma="scale",
         n_components=8,

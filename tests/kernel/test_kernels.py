@@ -45,7 +45,7 @@ def test_single_precision_bears_rows_far_from_the_origin(name, rng):
 @pytest.mark.parametrize("budget", [1e9, 100])
 @pytest.mark.parametrize("name", [*KERNELS, "precomputed"])
 def test_matrix_in_blocks(name, budget, rng, monkeypatch):
-    monkeypatch.setattr(matrices, "BLOCK_BYTES", 1 << 9)  # three rows
+    monkeypatch.setattr(matrices, "LARGE_BYTES", 1 << 11)  # three rows
     X = rng.standard_normal((20, 4))
     values = kernel_matrix("rbf" if name == "precomputed" else name, X, X, 0.3)
     if name == "precomputed":

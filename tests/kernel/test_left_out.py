@@ -10,7 +10,7 @@ from skacv import KernelEigenProClassifier, KernelEigenProRegressor
 from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.run import LiveRun, NoSideRuns
 from skacv.optim.updates import Iterate
-from skacv.risk.left_out.labels import HeldOutResiduals
+from skacv.risk.left_out.rademacher_targets import ResidualRecursion
 from tests.cases import covering
 from tests.kernel.brute_force import dual_path, kernel_matrix, left_out
 
@@ -115,9 +115,9 @@ class EveryRow(NoSideRuns):
     def __init__(self, target):
         n_rows = len(target)
         self.target = np.concatenate([target, -np.eye(n_rows)], axis=1)[:, None, :]
-        self.held_out, self.found = HeldOutResiduals(n_rows), []
+        self.held_out, self.found = ResidualRecursion(n_rows), []
 
-    def fits(self, problem):
+    def fits(self, problem, keeps_predictors):
         n_fits = self.target.shape[2]
         weights = np.repeat(problem.row_weights, n_fits, axis=1)
         return WeightedFits(problem, Weights(weights), self.target)
@@ -125,8 +125,7 @@ class EveryRow(NoSideRuns):
     def start(self, fits, coef):
         return Iterate(np.zeros(self.target.shape), np.zeros(self.target.shape))
 
-    def own(self, array):
-        return array[:, 0, :1]
+    of_problem = np.s_[:, 0, :1]
 
     def take(self, states):
         for state in states:

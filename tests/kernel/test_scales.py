@@ -1,5 +1,7 @@
 """The gamma that kernel machines choose by themselves."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -13,7 +15,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv._estimator.run import stopping
+from skacv._estimator.run.stopping import halved
 from skacv.kernel import kernels, scales
 from skacv.kernel.kernels import scale_gamma, squared_distances
 
@@ -28,7 +30,8 @@ FOLDS = list(KFold(4, shuffle=True, random_state=3).split(np.arange(120)))
 
 
 def test_it_is_the_best_of_plain_runs_by_the_same_folds(data, monkeypatch):
-    monkeypatch.setattr(stopping, "FIRST_UPDATES", 200)  # all scales go all the way
+    # All scales go all the way.
+    monkeypatch.setattr(scales, "halved", partial(halved, n_updates=200))
     model = KernelEigenProRegressor(cv=FOLDS, random_state=0).fit(*data)
     own = scale_gamma("rbf", data[0])
     np.testing.assert_allclose(model.gammas_, own * np.array(scales.FACTORS))

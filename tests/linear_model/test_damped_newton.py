@@ -8,10 +8,10 @@ from skacv import TrajectoryLogisticRegression, TrajectoryPoissonRegressor
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Logistic, Multinomial, Poisson
 from skacv.optim.penalties import SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Newton, SimplifiedNewton
+from skacv.optim.trajectory import Phase
 
 N_ROWS = 60
 

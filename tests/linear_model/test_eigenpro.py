@@ -11,11 +11,11 @@ from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
 from skacv._estimator.prediction.prediction_intervals import without_rows
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import Zero
-from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro, fixed_batches
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.oracles import sqrt_weighted
@@ -296,7 +296,7 @@ def test_few_labels_in_batches_leave_no_bias(rng):
     def last(n_labels, seed):
         rng = np.random.default_rng(seed)
         estimate = estimate_risk(
-            problem, trajectory, refit=LeaveOutRule(), method=n_labels, rng=rng
+            problem, trajectory, rule=LeaveOutRule(), method=n_labels, rng=rng
         )
         temporal, spatial = estimate.temporal, estimate.spatial[:, :, 0]
         squares = np.mean((temporal @ spatial) ** 2, axis=1)

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
-from skacv.optim.matrix import MatrixDesign
+from skacv.optim.design import MatrixDesign
 from tests.callbacks import StopAtFive, needs_callbacks
 from tests.cases import covering
 

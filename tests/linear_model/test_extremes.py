@@ -95,5 +95,5 @@ def test_records_beyond_what_is_reserved(data, monkeypatch):
     X, y = data
     model = IterativeRidge(max_iter=300, tol=0, loo=False, risk=False)
     expected = clone(model).fit(X, y).coef_path_
-    monkeypatch.setattr("skacv.optim.run.MOST_RESERVED", 50)
+    monkeypatch.setattr("skacv.optim.run.MEMORY_BYTES", 50)
     np.testing.assert_array_equal(model.fit(X, y).coef_path_, expected)

@@ -58,7 +58,7 @@ def test_folds_are_refits(standardize):
 def test_eigenvectors_that_are_not_kept_are_computed_again(monkeypatch):
     X, y = data()
     kept = path(cv=FOLDS).fit(X, y).cv_path_
-    monkeypatch.setattr("skacv.optim.fits.MOST_KEPT", 2 * X.shape[1] ** 2)
+    monkeypatch.setattr("skacv.optim.hessians.MEMORY_BYTES", 16 * X.shape[1] ** 2)
     np.testing.assert_array_equal(path(cv=FOLDS).fit(X, y).cv_path_, kept)
 
 

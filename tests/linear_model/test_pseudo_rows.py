@@ -24,7 +24,7 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryRegressor,
 )
-from skacv._estimator.data.pseudo_rows import part_of_rows
+from skacv._estimator.data.pseudo_rows import parts_of_rows
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.moments import group_rows, moments_of, pseudo_rows
@@ -386,7 +386,7 @@ def test_groups_are_in_the_same_parts_of_all_folds(rng):
     for number, fold in enumerate(folds):
         for part, rows in enumerate(fold):
             parts[rows, number, part] = True
-    codes = [part_of_rows(fold, 40) for fold in folds]
+    codes = [parts_of_rows(fold, 40) for fold in folds]
     group, kinds = group_rows(codes, 40, 40)
     found = np.stack([kinds & 1, kinds & 2], axis=2) > 0
     np.testing.assert_array_equal(found[group], parts)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from skacv.model_selection import RecordsTrajectory
-from skacv.optim.matrix import MatrixDesign
+from skacv.optim.design import MatrixDesign
 from skacv.risk.averages import mean_with_error
 
 

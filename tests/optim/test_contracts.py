@@ -16,7 +16,6 @@ from skacv.optim.arrays import design_of
 from skacv.optim.families import GroupL2, Weighted, except_last
 from skacv.optim.losses import Logistic, Loss
 from skacv.optim.penalties import L1, Penalty, SquaredL2, Uniform, soft_threshold
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import (
@@ -25,6 +24,7 @@ from skacv.optim.schedules import (
     Newton,
     StochasticGradient,
 )
+from skacv.optim.trajectory import Phase
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.left_out.methods import leave_one_out

@@ -197,9 +197,9 @@ def test_selections_of_columns(kind, changes, rng):
     one, other = np.array([0, 2, 5]), np.array([1, explicit.shape[1] - 1])
     part = design.selection(one, np.float64)
     close(part.dot(np.eye(3)), explicit[:, one])
-    both = part.beside(design.selection(other, np.float64))
+    both = part.joined_with(design.selection(other, np.float64))
     close(both.dot(np.eye(5)), explicit[:, [*one, *other]])
-    both = design.selection(other, np.float64).beside(part)
+    both = design.selection(other, np.float64).joined_with(part)
     close(both.dot(np.eye(5)), explicit[:, [*other, *one]])
     close(design.columns(other, np.float64).dot(np.eye(2)), explicit[:, other])
 

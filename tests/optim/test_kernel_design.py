@@ -12,7 +12,6 @@ from skacv.optim.kernel import KernelDesign
 from skacv.optim.kernel_matrix import EVERY, KernelMatrix
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -22,6 +21,7 @@ from skacv.optim.schedules import (
     Nesterov,
     fixed_batches,
 )
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.left_out.methods import leave_one_out
 from skacv.risk.memory.memory_matrix import estimate_risk
@@ -189,7 +189,7 @@ def test_the_memory_matrix_is_that_of_the_features(is_centred, rng):
         estimate_risk(
             problem,
             ran(problem, phases),
-            refit=LeaveOutRule(refits_intercept=is_centred),
+            rule=LeaveOutRule(refits_intercept=is_centred),
             rng=rng,
         )
         for problem in (dual, explicit)
@@ -230,7 +230,7 @@ def test_preconditioned_runs_agree(batch_size, is_centred, alpha, rng):
             problem,
             trajectory,
             rows,
-            refit=LeaveOutRule(refits_intercept=is_centred, is_sum=True),
+            rule=LeaveOutRule(refits_intercept=is_centred, is_sum=True),
         )
         for problem, trajectory in zip((dual, explicit), trajectories)
     )

@@ -8,17 +8,25 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
-from skacv.linear_model import classifiers
+from skacv.linear_model.classifiers import NewtonOnManyRows
 from skacv.optim import fits as engine
 from skacv.optim.arrays import design_of
+from skacv.optim.blocks import slices
 from skacv.optim.column_maps import ColumnMaps
-from skacv.optim.fits import WeightedFits, Weights
+from skacv.optim.fits import (
+    Iterate,
+    WeightedFits,
+    Weights,
+    gradient_by_blocks,
+    gradient_by_rows,
+)
+from skacv.optim.hessians import inverse_hessians, newton_direction
 from skacv.optim.losses import Logistic, Multinomial
 from skacv.optim.penalties import SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Newton, SimplifiedNewton
+from skacv.optim.trajectory import Phase
 
 N, P, N_FITS = 200, 4, 3
 
@@ -46,10 +54,10 @@ def test_inverse_hessians_give_newton_directions(loss, maps, rng):
     point = fits.iterate(coef)
     gradient = fits.gradient_at(point)
     gradient += fits.penalty_scale * penalty.smooth_gradient(coef)
-    inverses = fits.inverse_hessians(penalty, point)
+    inverses = inverse_hessians(fits, penalty, point)
     for r in range(N_FITS):
         found = inverses[r] @ gradient[:, :, r].ravel()
-        expected = fits.newton_direction(penalty, point)[:, :, r].ravel()
+        expected = newton_direction(fits, penalty, point)[:, :, r].ravel()
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
@@ -57,12 +65,10 @@ def test_inverse_hessians_give_newton_directions(loss, maps, rng):
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=repr)
 def test_gradients_by_blocks_of_rows(loss, maps, rng, monkeypatch):
     fits = fits_of(loss, rng, maps)
-    coef = fits.start(rng.standard_normal((P, 3 if loss.is_coupled else 1)))
-    expected = fits.gradient_at(fits.iterate(coef))
-    monkeypatch.setattr(engine, "MOST_AT_ONCE", 10)
-    monkeypatch.setattr(engine, "ENTRIES_PER_BLOCK", 300)
-    found = fits.gradient_at(fits.iterate(coef))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    point = Iterate(fits.start(rng.standard_normal((P, 3 if loss.is_coupled else 1))))
+    monkeypatch.setattr(engine, "blocks", lambda n, _: slices(n, 30))
+    gradient, expected = gradient_by_blocks(fits, point), gradient_by_rows(fits, point)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-14)
 
 
 def test_it_ends_where_newton_does(rng):
@@ -95,7 +101,8 @@ FOLDS = KFold(3, shuffle=True, random_state=0)
 
 @pytest.fixture
 def tall(rng, monkeypatch):
-    monkeypatch.setattr(classifiers, "LEAST_ROWS", 300)
+    defaults = 300, 50
+    monkeypatch.setattr(NewtonOnManyRows.on, "__defaults__", defaults)
     X = rng.standard_normal((400, 3)) @ np.diag([1.0, 2.0, 0.1]) + 1
     return X, (rng.random(400) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
 
@@ -160,7 +167,7 @@ def test_the_path_and_its_choice_are_those_of_gradients(tall):
 
 
 def test_it_is_left_to_few_coefficients(tall, monkeypatch):
-    monkeypatch.setattr(classifiers, "MOST_COEFFICIENTS", 2)
+    monkeypatch.setattr(NewtonOnManyRows.on, "__defaults__", (300, 2))
     model = TrajectoryLogisticRegression("path", max_iter=3, tol=0).fit(*tall)
     assert type(model._phases[0].schedule).__name__ == "Nesterov"
 

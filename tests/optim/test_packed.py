@@ -23,7 +23,7 @@ def test_eigenvalues(size, kind, rng):
 @pytest.mark.parametrize("is_scaled", [False, True])
 def test_spectrum_of_single_precision(shape, is_scaled, rng, monkeypatch):
     """As that of the same values in double precision, also beside large means."""
-    monkeypatch.setattr(arrays, "FEW_BYTES", 0)
+    monkeypatch.setattr(arrays, "LARGE_BYTES", 0)
     X = (rng.standard_normal(shape) + 100).astype(np.float32)
     weights = rng.random((shape[0], 1))
     weights /= weights.sum()

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from skacv.optim.arrays import design_of
-from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner, automatic_subsample_size
 from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro, GradientDescent, fixed_batches
+from skacv.optim.trajectory import Phase
 from tests.optim.designs import csr, dense, kernel, kernel_in_blocks
 from tests.optim.test_schedules import NO_PENALTY, final, quadratic
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from skacv.optim.array_path import Predictors, block_size
 from skacv.optim.arrays import design_of
 from skacv.optim.fits import WeightedFits, Weights
-from skacv.optim.predictors import LARGEST_BLOCK, Predictors
 from skacv.optim.problem import Problem
 
+LARGEST_BLOCK = block_size(1)
 # Blocks of few rows are the largest, those of many the smallest.
 FEW, MANY = 5, 4000
 

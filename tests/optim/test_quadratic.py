@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from skacv.optim import quadratic
+from skacv.optim import moments
 from skacv.optim.arrays import design_of
 from skacv.optim.column_maps import ColumnMaps
-from skacv.optim.fits import WeightedFits, Weights
+from skacv.optim.fits import Iterate, WeightedFits, Weights, gradient_by_rows
 from skacv.optim.losses import SquaredError
+from skacv.optim.moments import GradientByMoments, second_moments
 from skacv.optim.problem import Problem
-from skacv.optim.quadratic import quadratic_gradient
 
 N, P, N_FITS = 120, 4, 3
 GROUPS = np.array([[1, 1, 1], [0, 2, 1], [1, 0, 1], [3, 1, 0]])
@@ -40,24 +40,27 @@ def test_gradients_are_those_of_rows(setting, rng):
     }[setting]
     fits = fits_of(GROUPS[np.arange(N) % 4], rng, **settings)
     coef = rng.standard_normal((P, 2, N_FITS))
-    expected = fits.gradient(fits.predictor(coef))
-    found = quadratic_gradient(fits)(coef)
+    point = Iterate(coef)
+    by_moments = GradientByMoments(fits, gradient_by_rows)
+    by_moments.n_by_rows = 0
+    expected, found = gradient_by_rows(fits, point), by_moments(fits, point)
+    assert by_moments.moments is not None
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def test_rows_of_many_patterns_are_not_summed(rng):
     stays = (rng.random((N, 10)) < 0.5).astype(float)
-    assert quadratic_gradient(fits_of(stays, rng)) is None
+    assert second_moments(fits_of(stays, rng)) is None
 
 
 def test_rows_of_one_pattern_with_other_weights_are_not_summed(rng):
-    assert quadratic_gradient(fits_of(rng.random((N, N_FITS)), rng)) is None
+    assert second_moments(fits_of(rng.random((N, N_FITS)), rng)) is None
 
 
 def test_moments_of_too_many_groups_are_not_made(rng, monkeypatch):
     fits = fits_of(GROUPS[np.arange(N) % 4], rng)
-    monkeypatch.setattr(quadratic, "MOST_ENTRIES", 4 * (P + 2) ** 2 - 1)
-    assert quadratic_gradient(fits) is None
+    monkeypatch.setattr(moments, "MEMORY_BYTES", 8 * 4 * (P + 2) ** 2 - 1)
+    assert second_moments(fits) is None
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])

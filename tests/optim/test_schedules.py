@@ -8,7 +8,6 @@ import pytest
 
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import (
@@ -18,6 +17,7 @@ from skacv.optim.schedules import (
     Nesterov,
     StochasticGradient,
 )
+from skacv.optim.trajectory import Phase
 
 NO_PENALTY = Zero()
 

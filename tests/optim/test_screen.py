@@ -10,6 +10,7 @@ from scipy import sparse
 
 from skacv.optim import screen
 from skacv.optim.arrays import design_of
+from skacv.optim.design import MatrixDesign
 from skacv.optim.families import GroupL2, Weighted, except_last
 from skacv.optim.fits import WeightedFits
 from skacv.optim.losses import (
@@ -20,9 +21,7 @@ from skacv.optim.losses import (
     SquaredError,
     SquaredHinge,
 )
-from skacv.optim.matrix import MatrixDesign
 from skacv.optim.penalties import L1, SquaredL2, Uniform
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import Iterates, LiveRun
 from skacv.optim.schedules import (
@@ -31,6 +30,7 @@ from skacv.optim.schedules import (
     Nesterov,
     StochasticGradient,
 )
+from skacv.optim.trajectory import Phase
 from skacv.optim.updates import State
 from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.left_out.side_runs import SideFolds
@@ -40,20 +40,8 @@ N, P = 40, 120
 STRENGTHS = 0.5, 0.3, 0.2, 0.12
 
 
-class Plain:
-    """Takes every update with all columns: what a screen is judged by."""
-
-    def __init__(self, fits):
-        self.fits = fits
-
-    def advance(self, update, penalty, state):
-        return update.advance(self.fits, penalty, state)
-
-
-@pytest.fixture(autouse=True)
-def small_designs_are_screened(monkeypatch):
-    monkeypatch.setattr(screen, "LEAST_ENTRIES", 0)
-    monkeypatch.setattr(screen, "LEAST_COLUMN", 0)
+def unscreened(fits):
+    """Every update is taken with all columns: what a screen is judged by."""
 
 
 TARGETS = {
@@ -93,7 +81,7 @@ def run_with(screen_of, problem, plan, start=None, side_runs=None):
     """A run whose updates are taken by a screen of that kind."""
     if start is None:
         start = np.zeros((1, P, problem.target.shape[1]), problem.design.dtype)
-    with patch("skacv.optim.run.Screen", screen_of):
+    with patch("skacv.optim.run.screen_of", screen_of):
         live = LiveRun(problem, plan, start, side_runs=side_runs)
         live.go_on(plan)
     return live
@@ -108,7 +96,7 @@ class Watched(screen.Screen):
 
     def advance(self, update, penalty, state):
         state = super().advance(update, penalty, state)
-        working = self._working
+        working = self.working
         self.taken_on.append(P if working is None else len(working.index))
         return state
 
@@ -117,7 +105,7 @@ def assert_same(problem, plan, start=None, tolerance=1e-12, is_screened=True):
     """Screened or not, all that is recorded is the same."""
     taken_on = []
     found = run_with(partial(Watched, taken_on=taken_on), problem, plan, start)
-    expected = run_with(Plain, problem, plan, start).trajectory
+    expected = run_with(unscreened, problem, plan, start).trajectory
     found = found.trajectory
     assert found.phases == expected.phases
     gap = np.abs(found.coef - expected.coef).max()
@@ -179,10 +167,10 @@ def test_a_run_that_goes_on(rng):
     """Momentum goes on in the phase, as the record has its last two iterates."""
     problem = sparse_problem(rng)
     plan = plan_of(problem, L1(1.0))
-    begun = run_with(Plain, problem, plan[:2]).trajectory
+    begun = run_with(unscreened, problem, plan[:2]).trajectory
     longer = [plan[0], replace(plan[1], n_updates=40)]
     found, expected = (
-        gone_on(kind, problem, longer, begun) for kind in (screen.Screen, Plain)
+        gone_on(kind, problem, longer, begun) for kind in (screen.Screen, unscreened)
     )
     np.testing.assert_allclose(found.coef, expected.coef, rtol=0, atol=1e-13)
     objectives = map(problem.objectives, (found, expected))
@@ -190,7 +178,7 @@ def test_a_run_that_goes_on(rng):
 
 
 def gone_on(kind, problem, plan, begun):
-    with patch("skacv.optim.run.Screen", kind):
+    with patch("skacv.optim.run.screen_of", kind):
         live = LiveRun(problem, plan, begun.coef, done=begun.phases)
         live.go_on(plan)
     return live.trajectory
@@ -211,11 +199,11 @@ def test_folds_beside_each_other(refit, penalty, rng):
     stays = folds_of(rng)[:, None] != np.arange(5)
     weights = refit.without(problem, stays)
     plan = plan_of(problem, PENALTIES[penalty])
-    trajectory = run_with(Plain, problem, plan).trajectory
+    trajectory = run_with(unscreened, problem, plan).trajectory
     taken_on = []
     found, expected = (
         replayed(kind, WeightedFits(problem, weights), trajectory)
-        for kind in (partial(Watched, taken_on=taken_on), Plain)
+        for kind in (partial(Watched, taken_on=taken_on), unscreened)
     )
     for ours, theirs in zip(found, expected):
         np.testing.assert_allclose(ours.coef, theirs.coef, rtol=0, atol=1e-12)
@@ -224,7 +212,7 @@ def test_folds_beside_each_other(refit, penalty, rng):
 
 def replayed(kind, fits, trajectory):
     """All iterates of fits that follow a run."""
-    with patch("skacv.optim.run.Screen", kind):
+    with patch("skacv.optim.run.screen_of", kind):
         iterates = Iterates.at_rest(fits, trajectory.coef[0])
     found = []
     for taken in trajectory.updates():
@@ -238,7 +226,7 @@ def test_folds_that_a_run_carries(rng):
     folds = [(np.flatnonzero(number != f), np.flatnonzero(number == f)) for f in (0, 1)]
     refit, plan = LeaveOutRule(refits_intercept=True), plan_of(problem, L1(1.0))
     runs = []
-    for kind in (screen.Screen, Plain):
+    for kind in (screen.Screen, unscreened):
         side_runs = SideFolds(problem, refit, folds)
         runs.append(run_with(kind, problem, plan, side_runs=side_runs))
     judged, n_iterates = [rows for _, rows in folds], runs[0].t + 1
@@ -281,18 +269,18 @@ def test_a_penalty_may_tell_signs_apart(rng):
 def test_bounds_are_bounds(dtype, rng):
     """Also where slopes hardly differ from those that are known, or not at all."""
     problem = sparse_problem(rng, dtype=dtype)
-    known = screen.KnownDirections(WeightedFits(problem), 2)
+    bounds = screen.GradientBounds(WeightedFits(problem), 2)
     slopes = rng.standard_normal((2, N)).astype(dtype)
-    for k in range(3 * screen.MOST_DIRECTIONS):
+    for k in range(3 * bounds.n_most):
         exact = np.abs(
             slopes.astype(float)
             @ problem.design.dense_columns(np.arange(P), np.float64)
         ).max(axis=0)
-        assert (known.bounds(slopes) >= exact * (1 - 1e-15)).all()
-        known.learn(slopes, problem.design.t_dot(slopes.T).T)
-        assert (known.bounds(slopes) >= exact * (1 - 1e-15)).all()
+        assert (bounds.bounds(slopes) >= exact * (1 - 1e-15)).all()
+        bounds.learn(slopes, problem.design.t_dot(slopes.T).T)
+        assert (bounds.bounds(slopes) >= exact * (1 - 1e-15)).all()
         # And they are tight where nothing is unknown.
-        slack = known.bounds(slopes) - exact
+        slack = bounds.bounds(slopes) - exact
         assert slack.max() <= 10 * np.sqrt(np.finfo(dtype).eps) * exact.max()
         if k % 5:
             moved = 10.0 ** -rng.integers(1, 17) * rng.standard_normal((2, N))
@@ -331,7 +319,7 @@ def test_products_go_through_few_columns(rng, monkeypatch):
     problem = wide_problem(rng)
     seen = count_columns(monkeypatch)
     screened = columns_taken(screen.Screen, problem, 0.6, 100, seen)
-    plain = columns_taken(Plain, problem, 0.6, 100, seen)
+    plain = columns_taken(unscreened, problem, 0.6, 100, seen)
     assert plain >= 199 * 2000
     assert screened < plain / 10
 
@@ -341,7 +329,7 @@ def test_hardly_more_columns_than_without_a_screen(rng, monkeypatch):
     problem = wide_problem(rng, n=300, p=200)
     seen = count_columns(monkeypatch)
     screened = columns_taken(screen.Screen, problem, 1e-5, 200, seen)
-    assert screened < 1.1 * columns_taken(Plain, problem, 1e-5, 200, seen)
+    assert screened < 1.1 * columns_taken(unscreened, problem, 1e-5, 200, seen)
 
 
 def test_updates_that_are_not_screened_need_no_other_product(rng, monkeypatch):
@@ -352,7 +340,7 @@ def test_updates_that_are_not_screened_need_no_other_product(rng, monkeypatch):
         (L1(0.1), StochasticGradient(step, 0.5, N, 10, 0)),
     ]:
         plan, counts = [Phase(penalty, schedule, 5)], []
-        for kind in (screen.Screen, Plain):
+        for kind in (screen.Screen, unscreened):
             seen.clear()
             run_with(kind, problem, plan)
             counts.append(sum(seen))

@@ -9,7 +9,8 @@ from threadpoolctl import ThreadpoolController
 
 from skacv import IterativeRidge
 from skacv.optim import threads
-from skacv.optim.threads import LARGE, in_one_thread, in_threads, threads_for
+from skacv.optim.blocks import CACHE_BYTES
+from skacv.optim.threads import in_one_thread, in_threads, threads_for
 
 
 def n_threads():
@@ -65,9 +66,9 @@ def test_all_threads_are_back_after_an_error():
 
 
 def test_large_products_have_all_threads():
-    with threads_for((LARGE, 1)):
+    with threads_for((CACHE_BYTES // 8, 1)):
         assert max(n_threads()) > 1
-    with threads_for((LARGE - 1, 1)):
+    with threads_for((CACHE_BYTES // 8 - 1, 1)):
         assert max(n_threads()) == 1
 
 
@@ -75,7 +76,7 @@ def test_large_products_have_all_threads():
 def test_fits_of_few_numbers(is_small, rng, monkeypatch):
     X = rng.standard_normal((30, 3))
     if not is_small:
-        monkeypatch.setattr(threads, "LARGE", 90)
+        monkeypatch.setattr(threads, "CACHE_BYTES", 8 * 90)
     seen = []
     run = IterativeRidge._go_on
 

@@ -7,9 +7,8 @@ import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
-from skacv.optim.matrix import MatrixDesign
+from skacv.optim.design import MatrixDesign
 from skacv.optim.penalties import L1, SquaredL2
-from skacv.optim.phases import Phase, remaining_phases
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import (
@@ -18,6 +17,7 @@ from skacv.optim.schedules import (
     Nesterov,
     StochasticGradient,
 )
+from skacv.optim.trajectory import Phase, remaining_phases
 
 SCHEDULES = {
     "gradient_descent": GradientDescent(0.1),

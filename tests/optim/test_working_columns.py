@@ -65,13 +65,13 @@ def test_columns_are_copied_few_times(rng, monkeypatch):
     """However often a few join: each part is wider than those that come after it."""
     design = design_with(np.asarray, rng)
     working, copied = WorkingColumns(design), []
-    beside = type(design).beside
+    beside = type(design).joined_with
 
     def counted(self, other):
         copied.append(self.shape[1] + other.shape[1])
         return beside(self, other)
 
-    monkeypatch.setattr(type(design), "beside", counted)
+    monkeypatch.setattr(type(design), "joined_with", counted)
     for j in range(P):
         working.join(np.array([j]))
         working.dot(np.ones((j + 1, 1)))

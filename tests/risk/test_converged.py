@@ -20,10 +20,10 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov
+from skacv.optim.trajectory import Phase
 from skacv.risk.converged import hessian, randomised
 from skacv.risk.converged.expansion import expansion, reduced
 from skacv.risk.converged.hessian import ConjugateGradients, Spectrum, factor

@@ -21,15 +21,15 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.run import run
 from skacv.optim.schedules import (
     GradientDescent,
     Nesterov,
     Newton,
 )
+from skacv.optim.trajectory import Phase
 from skacv.optim.updates import Pass, ProximalGradient
-from skacv.risk.memory import curved_run, signed_rows
+from skacv.risk.memory import curved_run, curved_tangents
 from skacv.risk.memory.gradient_points import GradientPoints
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.reader import Unreadable
@@ -150,7 +150,8 @@ def test_blocks_of_rows_and_sparse_rows(loss, rng, monkeypatch):
     X[np.abs(X) < 0.8] = 0
     problem, trajectory = run_of(loss, X, y, L1(0.01), Nesterov)
     expected = held_out(problem, trajectory, np.ones(60))
-    monkeypatch.setattr(signed_rows, "ENTRIES_PER_BLOCK", 60 * 60 * 3 * 7)
+    # Seven rows and their signs of three outputs.
+    monkeypatch.setattr(curved_tangents, "MEMORY_BYTES", 32 * 8 * 60 * 3 * 7)
     found = held_out(problem, trajectory, np.ones(60))
     np.testing.assert_allclose(found, expected, atol=1e-10)
     thin = replace(problem, design=design_of(sparse.csr_matrix(X)))

@@ -361,7 +361,7 @@ def test_runs_in_the_space_of_the_rows(model, rng, monkeypatch):
     tables = []
     for pays in (True, False):
         monkeypatch.setattr(
-            data_reduction, "pays_rotating", lambda *args, pays=pays: pays
+            data_reduction.InRowSpace, "pays", lambda self, pays=pays: pays
         )
         fitted = model.fit(X, y)
         assert isinstance(fitted._data, RowSpaceData) == pays

@@ -1,18 +1,20 @@
 """The memory matrix against full Jacobians, finite differences and the textbook."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule
-from skacv.risk.memory import modes, squared, tangents, traces
-from skacv.risk.memory.memory_matrix import estimate_risk
+from skacv.risk.memory import memory_matrix, modes, probes, tangents
+from skacv.risk.memory.memory_matrix import COMPLETE, SPECTRAL, estimate_risk
 from skacv.risk.memory.row_scales import uneven_rows_bias
 from tests import oracles
 from tests.cases import covering
@@ -78,7 +80,7 @@ def test_exact_traces_equal_jacobians(
     problem, trajectory = run_on(X, y, phases, weights, fit_intercept)
     expected = expected_gram(X, y, trajectory, weights, fit_intercept)
     estimate = estimate_risk(
-        problem, trajectory, refit=LeaveOutRule(refits_intercept=fit_intercept)
+        problem, trajectory, rule=LeaveOutRule(refits_intercept=fit_intercept)
     )
     np.testing.assert_allclose(estimate.path, np.diag(expected), rtol=tolerance)
     assert (estimate.mc_se_path == 0).all()
@@ -165,7 +167,7 @@ def test_a_path_of_strengths_is_one_trajectory(penalty, rng):
     problem, trajectory = run_on(X, y, phases, fit_intercept=True)
     expected = expected_gram(X, y, trajectory, fit_intercept=True)
     estimate = estimate_risk(
-        problem, trajectory, refit=LeaveOutRule(refits_intercept=True)
+        problem, trajectory, rule=LeaveOutRule(refits_intercept=True)
     )
     np.testing.assert_allclose(estimate.path, np.diag(expected), rtol=1e-3)
 
@@ -185,25 +187,17 @@ def test_spectral_stays_exact_along_many_iterates(shape, schedule, rng):
     np.testing.assert_allclose(estimate.path, expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize("n_few", [2, 64])
-def test_modes_of_many_iterates_are_those_of_a_decomposition(n_few, rng, monkeypatch):
-    """Few combinations where they do, and many where modes are more than half."""
-    monkeypatch.setattr(modes, "FEW_COMBINATIONS", n_few)
+@pytest.mark.parametrize("n_combinations", [32, 256])
+def test_modes_of_many_iterates_are_those_of_a_decomposition(n_combinations, rng):
+    """A quarter of the combinations where they do, and all where modes are many."""
     X, y = sparse_regression((60, 20), rng)
     X *= np.geomspace(1, 30, 20)
     phases = phases_for(X, Zero(), Nesterov, n_updates=400)
-    problem, trajectory = run_on(X, y, phases)
-    drawn = []
-    row_basis = modes._row_basis
-
-    def counted(along, combine):
-        drawn.append(len(combine))
-        return row_basis(along, combine)
-
-    monkeypatch.setattr(modes, "_row_basis", counted)
-    found = modes.modes_of(modes.residuals_along(problem, trajectory), 1e-6, 0.0)
-    assert drawn == ([64] if n_few == 64 else [2, modes.N_COMBINATIONS])
-    residuals = (y - trajectory.predictor)[:, :, 0]
+    _, trajectory = run_on(X, y, phases)
+    residuals = y - trajectory.predictor
+    along = modes.AlongRun(residuals.shape, lambda rows: residuals[:, rows], True)
+    found = modes.modes_of(along, 1e-6, 0.0, n_combinations)
+    residuals = residuals[:, :, 0]
     product = found.temporal @ found.spatial[:, :, 0]
     norms = np.linalg.norm(residuals, axis=1)
     assert (np.linalg.norm(product - residuals, axis=1) <= 2e-6 * norms).all()
@@ -312,12 +306,13 @@ def test_probes_are_added_until_their_error_is_small(rng, monkeypatch):
     problem, trajectory = run_on(X, y, phases_for(X, L1(0.02), GradientDescent, 60))
 
     def with_share(share):
-        monkeypatch.setattr(traces, "PROBE_ERROR_SHARE", share)
+        n_missing = partial(probes.n_missing, share=share)
+        monkeypatch.setattr(memory_matrix, "n_missing", n_missing)
         rng = np.random.default_rng(0)
         return estimate_risk(problem, trajectory, method="hutchinson", rng=rng)
 
     few, many = with_share(1e6), with_share(0.2)
-    assert few.n_probes == traces.FIRST_ROUND < many.n_probes
+    assert few.n_probes == probes.FIRST_ROUND < many.n_probes
     near = many.path <= 1.5 * many.path.min()
     relative = (many.mc_se_path / many.path)[near]
     assert np.sqrt((relative**2).mean()) < 1.5 * 0.2 * np.sqrt(2 / 300)
@@ -339,7 +334,7 @@ def test_little_noise_needs_more_modes(penalty, noise, rng):
     expected = np.diag(expected_gram(X, y, trajectory))
     estimate = estimate_risk(problem, trajectory)
     # The path errs by squares of what modes miss, of whatever E is to F.
-    missed = (squared.SPECTRAL if penalty is Zero else squared.COMPLETE).side_runs
+    missed = (SPECTRAL if penalty is Zero else COMPLETE).carried
     np.testing.assert_allclose(estimate.path, expected, rtol=10 * missed**2)
 
 
@@ -366,7 +361,7 @@ def test_auto_is_exact_while_memory_allows(rng, monkeypatch):
         return estimate_risk(problem, trajectory, rng=np.random.default_rng(0)).n_probes
 
     assert n_probes() == 0
-    monkeypatch.setattr(squared, "EXACT_ENTRIES", 100)
+    monkeypatch.setattr(memory_matrix, "MEMORY_BYTES", 100)
     assert n_probes() > 0
 
 
@@ -374,25 +369,28 @@ def test_products_with_X_are_linear_in_the_updates(rng, monkeypatch):
     """Tangents cost two products per probe, mode and update, never T^2."""
     X = rng.standard_normal((150, 200))
     y = X[:, [0]] + rng.standard_normal((150, 1))
-    counts = []
-    original = tangents._by_columns
+    counts, design = [], type(design_of(X))
+    original = design.t_dot
 
-    def counting(columns, side_runs):
-        counts.append(side_runs.shape[1])
-        return original(columns, side_runs)
+    def counting(columns, vectors):
+        counts.append(vectors.shape[1])
+        return original(columns, vectors)
 
-    monkeypatch.setattr(tangents, "_by_columns", counting)
     monkeypatch.setattr(
         tangents, "_columns_worth_a_gram", lambda *args: np.empty(0, int)
     )
     totals = {}
     for n_updates in (40, 160):
-        counts.clear()
         phases = phases_for(X, L1(0.05), GradientDescent, n_updates)
-        estimate_risk(*run_on(X, y, phases), method=4, rng=np.random.default_rng(0))
+        recorded = run_on(X, y, phases)
+        with monkeypatch.context() as patch:
+            patch.setattr(design, "t_dot", counting)
+            estimate_risk(*recorded, method=4, rng=np.random.default_rng(0))
+        assert counts.pop(0) == 4  # the probes themselves
         assert len(counts) == n_updates
         assert max(counts) <= 4 * 12  # probes times modes
         totals[n_updates] = sum(counts)
+        counts.clear()
     # Four times the updates, and perhaps a mode more; T^2 would be 16.
     assert totals[160] <= 6 * totals[40]
 
@@ -412,7 +410,7 @@ def test_shared_gram_and_factored_products_agree(kind, rng, monkeypatch):
             problem,
             trajectory,
             method="exact",
-            refit=LeaveOutRule(refits_intercept=True),
+            rule=LeaveOutRule(refits_intercept=True),
         )
 
     explicit = []
@@ -491,7 +489,7 @@ def test_unbiased(fit_intercept, rows, rng):
         phases = [Phase(Zero(), GradientDescent(0.25), 20)]
         problem, trajectory = run_on(X, y, phases, fit_intercept=fit_intercept)
         estimate = estimate_risk(
-            problem, trajectory, refit=LeaveOutRule(refits_intercept=fit_intercept)
+            problem, trajectory, rule=LeaveOutRule(refits_intercept=fit_intercept)
         )
         error = root.T @ (trajectory.coef[:, :, 0].T - beta)
         truth = (error**2).sum(axis=0) + 1

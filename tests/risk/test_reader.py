@@ -9,7 +9,6 @@ import pytest
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import L1, SquaredL2
-from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -20,6 +19,7 @@ from skacv.optim.schedules import (
     StochasticGradient,
     fixed_batches,
 )
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.left_out.methods import coefficients_without, leave_one_out
 from skacv.risk.left_out.replicas import leave_folds_out
@@ -118,16 +118,16 @@ READ = [
 def test_a_run_that_cannot_be_read_is_refused(reader, run_of, message, problem):
     problem, trajectory = run_of(problem)
     with pytest.raises(Unreadable, match=message):
-        reader(problem, trajectory, refit=LeaveOutRule())
+        reader(problem, trajectory, rule=LeaveOutRule())
     # Not even its shape is looked at.
     with pytest.raises(Unreadable, match=message):
-        reader(problem, replace(trajectory, predictor=None), refit=LeaveOutRule())
+        reader(problem, replace(trajectory, predictor=None), rule=LeaveOutRule())
 
 
 @pytest.mark.parametrize(("reader", "run_of"), READ)
 def test_other_runs_are_read(reader, run_of, problem):
     problem, trajectory = run_of(problem)
-    assert reader(problem, trajectory, refit=LeaveOutRule()) is not None
+    assert reader(problem, trajectory, rule=LeaveOutRule()) is not None
 
 
 def test_coefficients_without_rows_that_were_seen_are_refused(problem):

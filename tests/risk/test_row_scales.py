@@ -1,5 +1,7 @@
 """Rows of uneven norm: a residual map of their own, against full matrices."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,12 +10,12 @@ from scipy.stats import chi2
 from skacv import IterativeRidge, TrajectoryLasso
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1, SquaredL2, Zero
-from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule
-from skacv.risk.memory import row_scales, squared
+from skacv.risk.memory import memory_matrix, row_scales
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_scales import scales_of_rows
 from tests import oracles
@@ -93,7 +95,7 @@ def test_exact_traces_equal_full_matrices(penalty, schedule, shape, fit_intercep
     estimate = estimate_risk(
         problem,
         trajectory,
-        refit=LeaveOutRule(refits_intercept=fit_intercept),
+        rule=LeaveOutRule(refits_intercept=fit_intercept),
         row_scales=True,
     )
     off = assert_near(estimate, expected)
@@ -144,7 +146,7 @@ def test_equal_scales_are_the_published_estimate(rng, monkeypatch):
     problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov))
     published = estimate_risk(problem, trajectory)
     equal = np.ones(60), 1.0
-    monkeypatch.setattr(squared, "scales_of_rows", lambda design: equal)
+    monkeypatch.setattr(memory_matrix, "scales_of_rows", lambda design: equal)
     scaled = estimate_risk(problem, trajectory, row_scales=True)
     assert scaled.temporal.shape[1] > published.temporal.shape[1]
     np.testing.assert_allclose(scaled.path, published.path, rtol=1e-10)
@@ -171,7 +173,7 @@ def test_rows_like_gaussian_ones_keep_the_published_estimate(rows):
             estimate_risk(
                 problem,
                 trajectory,
-                refit=LeaveOutRule(refits_intercept=True),
+                rule=LeaveOutRule(refits_intercept=True),
                 row_scales=on,
             ).path
             for on in (False, True)
@@ -184,12 +186,14 @@ def test_rows_like_gaussian_ones_keep_the_published_estimate(rows):
 def test_even_rows_cost_nothing(rng, monkeypatch):
     """Neither do uneven ones, in tangents."""
     passes, scaled = [], []
-    original = squared.SquaredTangents
+    original = memory_matrix.SquaredTangents
     monkeypatch.setattr(
-        squared, "SquaredTangents", lambda *args: passes.append(0) or original(*args)
+        memory_matrix,
+        "SquaredTangents",
+        lambda *args: passes.append(0) or original(*args),
     )
     monkeypatch.setattr(
-        squared,
+        memory_matrix,
         "with_row_scales",
         lambda *args: scaled.append(0) or row_scales.with_row_scales(*args),
     )
@@ -276,8 +280,12 @@ def test_where_the_exact_map_grows_along_the_run_the_span_does_not():
 def test_without_a_solution_the_published_estimate_and_a_warning(
     rounds, rng, monkeypatch
 ):
-    monkeypatch.setattr(row_scales, "MAX_ROUNDS", rounds)
-    monkeypatch.setattr(row_scales, "UNDETERMINED", 0.0 if rounds > 1 else 1.0)
+    if rounds == 1:
+        unsolved = partial(row_scales._mean_response, max_iter=1)
+        monkeypatch.setattr(row_scales, "_mean_response", unsolved)
+    else:
+        undetermined = partial(row_scales.with_row_scales, most_open=0.0)
+        monkeypatch.setattr(memory_matrix, "with_row_scales", undetermined)
     X = heavy_rows((80, 40), rng, degrees=3)
     y = sparse_regression(X, rng)[:, 0]
     with pytest.warns(UserWarning, match="very uneven norms.*loo_path_"):
@@ -294,7 +302,7 @@ def test_few_nodes_stand_for_all_scales(rows, rng):
     if rows == "outlier":
         scales = np.r_[100, rng.uniform(0.8, 1.2, 299)]
     scales /= scales.mean()
-    nodes, weights = row_scales._nodes(scales)
+    nodes, weights = row_scales._nodes(scales, 16)
     for b in np.concatenate([np.geomspace(0.01, 100, 20), 1j * np.geomspace(0.01, 10)]):
         expected = np.mean(scales / (1 + scales * b))
         found = weights @ (nodes / (1 + nodes * b))

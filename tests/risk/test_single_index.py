@@ -21,7 +21,7 @@ from skacv.risk.inference.signal import (
     by_random_coefficients,
     of_debiased,
 )
-from skacv.risk.inference.single_index import LEFT, Scale, ScaleByStrength
+from skacv.risk.inference.single_index import RESIDUAL_SDS, Scale, ScaleByStrength
 from tests import oracles
 
 from .test_curved_memory import drawn, held_out, run_of
@@ -107,8 +107,10 @@ def test_scale_is_that_of_the_dense_system(loss, penalty, rng):
     labels = (y[:, 0] == loss.labels[1]).astype(float)
     found = ScaleByStrength.of(effects, labels)
     # Nodes are as close as rounding only where they need not spread.
-    for place in np.flatnonzero(LEFT < 3):
-        scale, strength, factor = dense_scale(X, problem, trajectory, LEFT[place])
+    for place in np.flatnonzero(RESIDUAL_SDS < 3):
+        scale, strength, factor = dense_scale(
+            X, problem, trajectory, RESIDUAL_SDS[place]
+        )
         assert found.scales[place] == pytest.approx(scale, rel=1e-8)
         assert found.strengths[place] == pytest.approx(strength, rel=1e-8)
         assert found.factors[place] == pytest.approx(factor, rel=1e-8)
@@ -122,7 +124,7 @@ def test_effects_of_the_start_alone(rng):
     np.testing.assert_array_equal(effects.jumps, np.ones((1, 30)))
     found = ScaleByStrength.of(effects, y[:, 0])
     np.testing.assert_allclose(found.scales, found.factors / 0.25)
-    np.testing.assert_allclose(found.strengths, LEFT)
+    np.testing.assert_allclose(found.strengths, RESIDUAL_SDS)
 
 
 def test_with_momentum_as_the_memory_matrix_and_the_scores_say(rng):

@@ -1,10 +1,9 @@
 """Checks of what users pass, where it enters: rows, targets, weights and groups.
 
 NumPy casts more than a user means: None to NaN, strings of numbers and dates to
-numbers. What is none is refused here, before anything is computed or kept.
+numbers. Values that are not numbers are refused here, before anything is computed.
 """
 
-from copy import copy
 from numbers import Number
 
 import numpy as np
@@ -18,10 +17,9 @@ from ...optim.namespaces import namespace_of
 
 # Kinds of dtypes that are numbers.
 NUMBERS = "fiub"
-# Squares of squares, as spectra and step sizes need them, are numbers up to this size.
-LARGEST = 1e70
 # Types of objects that are never missing values.
 NEVER_MISSING = {str, bytes, bool, int}
+NAMES = ("n_features_in_", "feature_names_in_")
 
 
 # ---------------------------------------------------------------------- rows
@@ -30,86 +28,57 @@ NEVER_MISSING = {str, bytes, bool, int}
 def validated_rows(estimator, X, **settings):
     """Rows as scikit-learn validates them, in floating point; sparse ones are CSR.
 
-    A sparse matrix has each entry once, in order: entries that are stored several
-    times are summed. The matrix that was passed stays as it is.
-
-    Parameters
-    ----------
-    estimator : estimator
-        ``n_features_in_`` and ``feature_names_in_`` are set on it, or compared.
-    **settings : dict
-        Further arguments of scikit-learn's ``validate_data``.
-
-    Returns
-    -------
-    {ndarray, CSR matrix, array of another namespace} of shape (n_samples, n_features)
+    Names of columns are set on the estimator, or compared.
     """
-    check_columns(X)
-    return _in_floating_point(
-        validate_data(estimator, summed(X), **_settings(estimator, X) | settings)
-    )
+    X, arguments = _to_validate(estimator, X)
+    X = validate_data(estimator, X, **arguments | settings)
+    return _in_floating_point(X) if sparse.issparse(X) else X
 
 
 def validated_data(estimator, X, y, **settings):
-    """Rows and targets as scikit-learn validates them, in NumPy but for X.
+    """Rows and targets as scikit-learn validates them, and names of columns.
 
-    Nothing is set on the estimator, whose tags say whether X may be sparse.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Targets are labels if it is a classifier, otherwise numbers.
-    **settings : dict
-        Further arguments of scikit-learn's ``validate_data``.
-
-    Returns
-    -------
-    X : as :func:`validated_rows` returns it
-    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-    names : dict
-        ``n_features_in_``, and ``feature_names_in_`` if columns have names.
+    Targets are in NumPy, and labels if the estimator is a classifier. Nothing is set on
+    the estimator, whose tags say whether X may be sparse.
     """
     y, of_classes = target_array(y), is_classifier(estimator)
-    check_columns(X)
+    X, arguments = _to_validate(estimator, X)
     if y is not None:  # or scikit-learn says so
         check_target(y, of_classes, settings.get("multi_output", False))
-    holder = copy(estimator)
-    X, y = validate_data(
-        holder,
-        summed(X),
-        y,
-        y_numeric=not of_classes,
-        **_settings(estimator, X) | settings,
-    )
-    return _in_floating_point(X), y, names_of(holder)
-
-
-NAMES = ("n_features_in_", "feature_names_in_")
+    holder = object.__new__(type(estimator))
+    vars(holder).update(vars(estimator))
+    arguments |= {"y_numeric": not of_classes, **settings}
+    X, y = validate_data(holder, X, y, **arguments)
+    return _in_floating_point(X) if sparse.issparse(X) else X, y, names_of(holder)
 
 
 def names_of(estimator):
     """The number of columns, and their names if they have any, as fitted attributes."""
-    return {name: vars(estimator)[name] for name in NAMES if name in vars(estimator)}
+    fitted = vars(estimator)
+    names = {"n_features_in_": fitted["n_features_in_"]}
+    if "feature_names_in_" in fitted:
+        names["feature_names_in_"] = fitted["feature_names_in_"]
+    return names
 
 
-def _settings(estimator, X):
-    """Arguments of ``validate_data`` for these rows."""
+def _to_validate(estimator, X):
+    """Rows that scikit-learn can validate, and the arguments for that."""
+    if type(X) is np.ndarray and X.dtype.kind in NUMBERS:
+        return X, {"dtype": [np.float64, np.float32]}
+    check_columns(X)
+    namespace = namespace_of(X) if is_foreign(X) else np
     takes_sparse = get_tags(estimator).input_tags.sparse
-    return {"dtype": floating(X), "accept_sparse": "csr" if takes_sparse else False}
-
-
-def floating(X):
-    """The dtypes that an array may keep: of its own namespace."""
-    names = namespace_of(X) if is_foreign(X) else np
-    return [names.float64, names.float32]
+    return summed(X), {
+        "dtype": [namespace.float64, namespace.float32],
+        "accept_sparse": "csr" if takes_sparse else False,
+    }
 
 
 def summed(X):
     """A sparse matrix that stores each entry once, in the format of the one passed.
 
     Entries that are stored several times are summed, in a copy. Sparse columns of
-    booleans, which scikit-learn would not cast, or not leave sparse, become numbers.
-    All else is returned as it is.
+    booleans, which scikit-learn would not cast, become numbers.
     """
     if has_sparse_columns(X) and any(dtype.kind == "b" for dtype in X.dtypes):
         return X.astype(type(X.dtypes.iloc[0])(np.float64, 0.0))
@@ -121,10 +90,8 @@ def summed(X):
 
 
 def _in_floating_point(X):
-    """Validated rows; a DataFrame of sparse columns has kept the dtype of these."""
-    if sparse.issparse(X) and X.dtype.kind != "f":
-        X = X.astype(np.float64)
-    return summed(X)
+    """A validated matrix; a DataFrame of sparse columns keeps the dtype of these."""
+    return summed(X if X.dtype.kind == "f" else X.astype(np.float64))
 
 
 def has_sparse_columns(X):
@@ -137,7 +104,7 @@ def check_columns(X):
     if getattr(getattr(X, "dtype", None), "kind", "O") in NUMBERS:
         return
     if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # a DataFrame of pandas
-        for name, column in X.items():  # of which some may have the same name
+        for name, column in X.items():  # of which several may have the same name
             if getattr(column.dtype, "kind", "O") not in NUMBERS:
                 check_numbers(np.asarray(column), f"Column {name!r} of X")
     elif X is not None and not is_foreign(X):
@@ -145,7 +112,7 @@ def check_columns(X):
 
 
 def _as_array(values):
-    """What NumPy makes of values; objects where rows are of different lengths."""
+    """Values as an array of NumPy; an empty one where rows differ in length."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -155,7 +122,7 @@ def _as_array(values):
 def check_numbers(array, name):
     """Raise where an array holds strings, dates or durations.
 
-    Missing values among objects become NaN, which is looked for elsewhere.
+    Missing values among objects become NaN, which is checked elsewhere.
     """
     kind = array.dtype.kind
     if kind in NUMBERS:
@@ -166,10 +133,10 @@ def check_numbers(array, name):
             "them."
         )
     if kind in "OUST":
-        if any(issubclass(each, str | bytes) for each in _types(array)):
-            string = next(each for each in array.flat if isinstance(each, str | bytes))
+        if any(issubclass(entry, str | bytes) for entry in _types(array)):
+            strings = (entry for entry in array.flat if isinstance(entry, str | bytes))
             raise ValueError(
-                f"{name} must be numbers, got strings such as {str(string)!r}."
+                f"{name} must be numbers, got strings such as {str(next(strings))!r}."
             )
 
 
@@ -182,21 +149,18 @@ def check_sizes(X, y):
         check_size("y", float(y.min()), float(y.max()))
 
 
-def check_size(name, least, largest):
+def check_size(name, least, largest, limit=1e70):
     """Raise where squares of numbers between these overflow, or all underflow.
 
-    Raises
-    ------
-    ValueError
-        If sums of squares would be infinite, or zero.
+    Squares of squares, as in spectra and step sizes, are numbers up to the ``limit``.
     """
     size = max(abs(least), abs(largest))
-    if size > LARGEST:
+    if size > limit:
         raise ValueError(
             f"{name} has entries as large as {size:.1g}, and sums of their squares "
             f"overflow: divide {name} by a number of about that size."
         )
-    if 0 < size < 1 / LARGEST:
+    if 0 < size < 1 / limit:
         raise ValueError(
             f"The largest entry of {name} is {size:.1g}, and squares of such numbers "
             f"underflow: divide {name} by a number of about that size."
@@ -207,25 +171,19 @@ def check_size(name, least, largest):
 
 
 def target_array(y):
-    """Targets as an array of NumPy, with the dtype that their values have.
+    """Targets as an array of NumPy with the dtype of their values; or sparse, or None.
 
     Columns of pandas or Arrow that may have missing values, and lists, can become
     arrays of objects: without missing values they are booleans or numbers again.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
-
-    Returns
-    -------
-    ndarray of the same shape; a sparse matrix, or None, as it is
     """
+    if type(y) is np.ndarray and y.dtype.kind != "O":
+        return y
     y = on_host(y)
     if y is None or sparse.issparse(y):
         return y
     array = _as_array(y)
     is_of_numbers = array.dtype.kind == "O" and all(
-        issubclass(each, Number | np.bool_) for each in _types(array)
+        issubclass(entry, Number | np.bool_) for entry in _types(array)
     )
     if not is_of_numbers or has_missing(array):
         return array
@@ -235,7 +193,7 @@ def target_array(y):
 
 
 def is_indicator(array):
-    """Whether an array says of several labels which of them a row has, by 0 and 1."""
+    """Whether an array has, by 0 and 1, which of several labels a row has."""
     has_labels = array.ndim == 2 and array.shape[1] > 1
     return has_labels and array.dtype.kind in NUMBERS and np.isin(array, (0, 1)).all()
 
@@ -243,31 +201,24 @@ def is_indicator(array):
 def check_target(y, of_classes, multi_output=True):
     """Raise where targets are missing or not numbers, or labels of several types.
 
-    Shapes: y (n_samples,) or (n_samples, n_targets).
-
-    Parameters
-    ----------
-    of_classes : bool
-        Whether targets are labels: one for each row, or several, as 0 and 1.
-    multi_output : bool, default=True
-        Whether a row may have several numbers or labels.
+    With ``multi_output`` a row may have several numbers or labels (as 0 and 1).
     """
     if sparse.issparse(y):
         raise ValueError("y is a sparse matrix: pass y.toarray().")
-    array = _as_array(y)
+    array = y if type(y) is np.ndarray else _as_array(y)
     check_complete(array)
     takes_columns = multi_output and (not of_classes or is_indicator(array))
     if array.ndim == 2 and array.shape[1] > 1 and not takes_columns:
-        what = "label" if of_classes else "number"
+        label = "label" if of_classes else "number"
         inner = "MultiOutputClassifier" if of_classes else "MultiOutputRegressor"
         raise ValueError(
-            f"y should be a 1d array, one {what} for each row, got an array of shape "
+            f"y should be a 1d array, one {label} for each row, got an array of shape "
             f"{array.shape}: fit a model for each column, as {inner} of "
             "sklearn.multioutput does."
         )
     if of_classes:
         check_one_type(array, "y")
-    else:
+    elif array.dtype.kind not in NUMBERS:
         check_numbers(array, "y")
 
 
@@ -281,12 +232,7 @@ def check_complete(y):
 
 
 def validated_target(y, of_classes):
-    """Targets alone: labels, or finite numbers.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or (n_samples, n_targets)
-    """
+    """Targets alone: labels, or finite numbers."""
     y = target_array(y)
     check_target(y, of_classes)
     if y.dtype.kind == "f":
@@ -304,7 +250,6 @@ def has_missing(array):
 
 
 def _types(array):
-    """The types of the entries of an array, of which there may be many."""
     return set(map(type, array.flat))
 
 
@@ -314,15 +259,15 @@ def is_missing(value):
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # of NA nothing is true, nor false
+    except (TypeError, ValueError):  # NA has no truth value
         return True
 
 
 def check_one_type(labels, name):
-    """Raise where some labels are strings and others are not: they have no order."""
+    """Raise where only some labels are strings: they have no order."""
     if labels.dtype.kind != "O":
         return
-    if len({issubclass(each, str) for each in _types(labels)}) > 1:
+    if len({issubclass(entry, str) for entry in _types(labels)}) > 1:
         raise ValueError(
             f"{name} has labels that are strings and others that are not: give all of "
             f"them one type, such as by {name}.astype(str)."
@@ -333,17 +278,7 @@ def check_one_type(labels, name):
 
 
 def validated_weights(sample_weight, n_rows):
-    """Weights of rows: one number for each, or a single one for all.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), number or None
-        None: all rows have weight one.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-    """
+    """A weight for every row, in double precision; ones for None."""
     if sample_weight is None:
         return np.ones(n_rows)
     weights = np.asarray(on_host(sample_weight))
@@ -371,16 +306,7 @@ def validated_weights(sample_weight, n_rows):
 
 
 def validated_groups(groups, n_rows):
-    """The group of every row, for splitters.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
+    """The group of every row, for splitters."""
     groups = _as_array(on_host(groups))
     if groups.shape not in ((n_rows,), (n_rows, 1)):
         raise ValueError(

@@ -1,10 +1,10 @@
 """Data with many more rows than columns, run on a few rows of the same moments.
 
-With the squared error and updates of all rows, a run sees means and second moments of
-[X y] alone. A group of rows has those of a few rows that share its weight, one more
-than a row of [X y] has entries. Folds are such runs as well if the rows of a group
-stay, or go, together: every mean, every error and every gradient of their unions is
-then that of the data, and nothing of the engine need know.
+With the squared error and updates of all rows, a run depends on means and second
+moments of [X y] alone. A group of rows has those of a few rows that share its weight,
+one more than a row of [X y] has entries. Folds are such runs as well if the rows of a
+group stay, or go, together: every mean, every error and every gradient of their unions
+is then that of the data.
 """
 
 from dataclasses import dataclass
@@ -18,25 +18,13 @@ from ...optim.problem import Problem
 from ...risk.averages import have_repeats
 from .training_data import ColumnData
 
-# Groups are worth it while they have so many times as many rows as stand for them.
-ROWS_TO_ONE = 4
-# Where X explains the targets but for such a share of their variance, errors of the
-# run would be differences of moments with few digits left.
-UNEXPLAINED = 1e-5
-
 
 @dataclass(frozen=True)
 class PseudoProblem(Problem):
-    """A problem whose rows stand for those of another.
+    """A problem whose rows stand for those of another, which has ``n_samples`` rows.
 
-    Attributes
-    ----------
-    largest_weight : float
-        The largest weight of a sampled row, which may be left out.
-    n_samples : int
-        How many rows that one has.
-    n_single : int
-        How many of the first rows are rows of it; the others stand for many.
+    ``largest_weight`` is that of a row that may be left out. The first ``n_single``
+    rows are rows of the other; the rest stand for many.
     """
 
     largest_weight: float = 0.0
@@ -44,88 +32,68 @@ class PseudoProblem(Problem):
     n_single: int = 0
 
     @classmethod
-    def of(cls, rows, weights, n_targets, loss, **stands_for):
+    def of(cls, rows, weights, n_targets, loss, **fields):
         """The problem of rows of [X y], whose weights have a sum of one."""
-        X, target = np.split(rows, [-n_targets], axis=1)
         return cls(
-            design_of(np.ascontiguousarray(X)),
-            np.ascontiguousarray(target),
+            design_of(np.ascontiguousarray(rows[:, :-n_targets])),
+            np.ascontiguousarray(rows[:, -n_targets:]),
             weights[:, None],
             loss,
-            **stands_for,
+            **fields,
         )
 
 
 @dataclass(frozen=True)
 class PseudoRowData(ColumnData):
-    """Data whose run is on rows that have their moments.
+    """Data whose run is on rows that have the moments of ``all_rows``."""
 
-    Attributes
-    ----------
-    plain : ColumnData
-        The data themselves.
-    plain_folds : list of (ndarray of int, ndarray of int)
-        Their folds.
-    """
-
-    plain: ColumnData
-    plain_folds: list
+    all_rows: ColumnData
+    all_folds: list
 
     @property
     def observed(self):
-        return self.plain.problem
+        return self.all_rows.problem
 
     def held_out_paths(self, record, folds):
-        """Linear predictors of every fold for its held-out samples."""
-        return self.plain.held_out_paths(record, self.plain_folds)
+        return self.all_rows.held_out_paths(record, self.all_folds)
 
     # There are many of them, and a run may be read again and again.
     @cached_property
     def _held_out(self):
-        samples = self.plain.held_out_samples(self.plain_folds)
-        return samples, self.plain.held_out_targets(self.plain_folds)
+        samples = self.all_rows.held_out_samples(self.all_folds)
+        return samples, self.all_rows.held_out_targets(self.all_folds)
 
     def held_out_samples(self, folds):
-        """The samples that every fold holds out."""
         return self._held_out[0]
 
     def held_out_targets(self, folds):
-        """The targets of these samples, fold after fold."""
         return self._held_out[1]
 
 
 def on_pseudo_rows(data, folds):
-    """Data and folds on few rows of the same moments.
+    """Data with the squared error, and folds, on few rows of the same moments.
 
-    Parameters
-    ----------
-    data : ColumnData
-        With the squared error.
-    folds : list of (ndarray of int, ndarray of int)
-
-    Returns
-    -------
-    (PseudoRowData, list of (ndarray of int, ndarray of int)) or None
-        The folds as the rows that stand for them. None where these would not be few,
-        or moments have too few digits.
+    None where these would not be few (at most a quarter of the rows), or where X
+    explains the targets but for 1e-5 of their variance: errors of the run would be
+    differences of moments with few digits left.
     """
     problem = data.problem
     n_rows, n_outputs = problem.target.shape
-    n_each = 1 + len(data.center) + n_outputs
+    n_pseudo_rows = 1 + len(data.center) + n_outputs
     if any(have_repeats(rows) for fold in folds for rows in fold):
         return None
-    parts_by_fold = (part_of_rows(fold, n_rows) for fold in folds)
-    groups = group_rows(parts_by_fold, n_rows, n_rows // (ROWS_TO_ONE * n_each))
+    codes = (parts_of_rows(fold, n_rows) for fold in folds)
+    groups = group_rows(codes, n_rows, n_rows // (4 * n_pseudo_rows))
     if groups is None:
         return None
-    group, kinds = groups
-    moments = moments_of(problem, group, len(kinds))
-    if unexplained_share(moments, n_outputs) <= UNEXPLAINED:
+    group, membership = groups
+    moments = moments_of(problem, group, len(membership))
+    if unexplained_share(moments, n_outputs) <= 1e-5:
         return None
     rows, weights = pseudo_rows(moments)
     center = np.append(data.center, data.offset)
     rows *= varying(merged(moments), center)
-    made = PseudoProblem.of(
+    problem = PseudoProblem.of(
         rows,
         weights,
         n_outputs,
@@ -133,19 +101,18 @@ def on_pseudo_rows(data, folds):
         largest_weight=problem.largest_weight,
         n_samples=n_rows,
     )
-    found = PseudoRowData(
-        **{**vars(data), "problem": made}, plain=data, plain_folds=folds
+    reduced = data.as_kind(
+        PseudoRowData, problem=problem, all_rows=data, all_folds=folds
     )
     # (n_groups, n_folds) -> rows of the groups that a fold has.
-    belongs = np.repeat(kinds, n_each, axis=0)
-    parts = [
-        tuple(np.flatnonzero(belongs[:, number] & part) for part in (1, 2))
-        for number in range(len(folds))
-    ]
-    return found, parts
+    is_in = np.repeat(membership, n_pseudo_rows, axis=0)
+    reduced_folds = []
+    for code in is_in.T:
+        reduced_folds.append((np.flatnonzero(code & 1), np.flatnonzero(code & 2)))
+    return reduced, reduced_folds
 
 
-def part_of_rows(fold, n_rows):
+def parts_of_rows(fold, n_rows):
     """The parts of a fold that rows are in: 1 if trained on, 2 if held out, or 0."""
     code = np.zeros(n_rows, np.int8)
     for number, rows in enumerate(fold, start=1):
@@ -154,22 +121,18 @@ def part_of_rows(fold, n_rows):
 
 
 def unexplained_share(moments, n_outputs):
-    """The share of a target's variance that X leaves, the least over targets.
+    """The share of a target's variance that X does not explain, the least over targets.
 
-    Second moments about zero: of centred data, what an intercept leaves to X.
-
-    Parameters
-    ----------
-    moments : list of Moments
-        Moments of the columns and the targets.
+    From second moments about zero: of centred data, with an intercept.
     """
-    total = sum(m.scatter + m.weight * np.outer(m.mean, m.mean) for m in moments)
+    total = 0.0
+    for part in moments:
+        total = total + part.scatter + part.weight * np.outer(part.mean, part.mean)
     sizes = np.sqrt(np.diagonal(total))
     sizes = np.where(sizes > 0, sizes, 1)
     scaled = total / sizes / sizes[:, None]
-    columns, targets = np.split(scaled, [-n_outputs])
-    own, shared = np.split(columns, [-n_outputs], axis=1)
-    explained = shared.T @ np.linalg.lstsq(own, shared, rcond=None)[0]
-    left = np.diagonal(targets[:, -n_outputs:] - explained)
-    variance = np.diagonal(targets[:, -n_outputs:])
-    return float((left / np.where(variance > 0, variance, 1)).min())
+    gram, cross = scaled[:-n_outputs, :-n_outputs], scaled[:-n_outputs, -n_outputs:]
+    explained = cross.T @ np.linalg.lstsq(gram, cross, rcond=None)[0]
+    variance = np.diagonal(scaled)[-n_outputs:]
+    rest = variance - np.diagonal(explained)
+    return float((rest / np.where(variance > 0, variance, 1)).min())

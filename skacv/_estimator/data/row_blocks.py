@@ -5,10 +5,7 @@ from mmap import mmap
 import numpy as np
 from scipy import sparse
 
-from ...optim.blocks import slices
-
-# Rows that are taken at a time have so many bytes, about.
-BLOCK_BYTES = 1 << 26
+from ...optim import blocks
 
 
 def blocks_of(X, y, sample_weight):
@@ -17,7 +14,9 @@ def blocks_of(X, y, sample_weight):
     if len(lengths) > 1:
         raise ValueError(f"X and y have different numbers of rows: {sorted(lengths)}.")
     (n_rows,) = lengths
-    for rows in slices(n_rows, BLOCK_BYTES // (8 * max(1, X.shape[1]))):
+    # A block is copied when it is validated, and when it is centred.
+    size = blocks.n_per_block(8 * X.shape[1], blocks.MEMORY_BYTES // 4)
+    for rows in blocks.slices(n_rows, size):
         block = [_window(X, rows), np.asarray(y[rows])]
         if sample_weight is not None:  # one number is that of all rows
             is_one = np.ndim(sample_weight) == 0
@@ -26,11 +25,11 @@ def blocks_of(X, y, sample_weight):
 
 
 def _window(X, rows):
-    """Some rows; those of a memmap from a map of their own, which ends with them."""
-    # A slice of a memmap does not say where in the file it begins.
+    """A slice of rows; of a memmap through a new map, which ends with the block."""
+    # A slice of a memmap has no offset in the file.
     if isinstance(X, np.memmap) and isinstance(X.base, mmap) and X.flags.c_contiguous:
         n_rows = rows.stop - rows.start
         offset = X.offset + rows.start * X.strides[0]
-        found = np.memmap(X.filename, X.dtype, "r", offset, (n_rows, *X.shape[1:]))
-        return np.asarray(found)
+        window = np.memmap(X.filename, X.dtype, "r", offset, (n_rows, *X.shape[1:]))
+        return np.asarray(window)
     return X[rows] if sparse.issparse(X) else np.asarray(X[rows])

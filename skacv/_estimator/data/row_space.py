@@ -7,41 +7,34 @@ import numpy as np
 from ...optim.row_space import RowSpaceDesign, row_space
 from .training_data import ColumnData
 
-# A warm start is in the row space if what it has beside is so many roundings.
-ROUNDINGS = 1e3
-
 
 @dataclass(frozen=True)
 class RowSpaceData(ColumnData):
     """Data whose run is on coordinates of the rows: X = Z Q', and Z is run.
 
-    An intercept that is the last coefficient stays it, of a column of ones beside Z.
-
-    Attributes
-    ----------
-    plain : ColumnData
-        The same data on their own columns.
+    An intercept that is the last coefficient remains the last, of a column of ones next
+    to Z. ``on_columns`` are the same data with their columns.
     """
 
-    plain: ColumnData
+    on_columns: ColumnData
 
     @classmethod
-    def of(cls, plain):
+    def of(cls, data):
         """The data in the space of their rows."""
-        design = plain.problem.design
-        if plain.has_constant:
+        design = data.problem.design
+        if data.has_constant:
             design = design.features
         coordinates, basis = row_space(design)
-        if plain.has_constant:
+        if data.has_constant:
             ones = np.ones((len(coordinates), 1))
             coordinates = np.hstack([coordinates, ones])
         rotated = RowSpaceDesign(coordinates, basis=basis)
-        problem = replace(plain.problem, design=rotated)
-        return cls(**{**vars(plain), "problem": problem}, plain=plain)
+        problem = replace(data.problem, design=rotated)
+        return data.as_kind(cls, problem=problem, on_columns=data)
 
     @property
     def observed(self):
-        return self.plain.problem
+        return self.on_columns.problem
 
     @property
     def basis(self):
@@ -49,43 +42,40 @@ class RowSpaceData(ColumnData):
         return self.problem.design.basis
 
     def coefficients(self, coef):
-        """Iterates in scikit-learn's shapes, as coefficients of the features."""
         return super().coefficients(self._in_basis(coef, self.basis.T))
 
     def iterates(self, coef_path, intercept_path):
-        """Iterates from scikit-learn's shapes; what is not in the space is lost."""
+        """Iterates from scikit-learn's shapes, projected on the space."""
         coef = super().iterates(coef_path, intercept_path)
         return self._in_basis(coef, self.basis)
 
     def without_rows(self, coef, shift, k):
-        """Coefficients and intercepts of target k from those of replicas."""
-        found = self._in_basis(coef[:, :, None], self.basis.T)
-        return super().without_rows(found[:, :, 0], shift, k)
+        coef = self._in_basis(coef[:, :, None], self.basis.T)
+        return super().without_rows(coef[:, :, 0], shift, k)
 
     def holds_record(self, estimator):
-        """Whether the iterates of a fitted estimator lie in the space of the rows."""
+        """Whether the iterates of a fitted estimator lie in the space of the rows.
+
+        Up to a thousand roundings.
+        """
         coef = super().iterates(estimator.coef_path_, estimator.intercept_path_)
         back = self._in_basis(self._in_basis(coef, self.basis), self.basis.T)
-        tolerance = ROUNDINGS * np.finfo(self.dtype).eps
+        tolerance = 1e3 * np.finfo(self.dtype).eps
         return np.abs(coef - back).max() <= tolerance * np.abs(coef).max()
 
     def _in_basis(self, coef, matrix):
         """Iterates (t, n, n_outputs) of one basis in another, in one product."""
         n_kept = len(matrix)
         outputs = np.moveaxis(coef[:, :n_kept], 1, 2)
-        found = np.moveaxis(outputs @ matrix, 2, 1)
+        rotated = np.moveaxis(outputs @ matrix, 2, 1)
         if not self.has_constant:
-            return found
-        return np.concatenate([found, coef[:, n_kept:]], axis=1)
-
-    # ------------------------------------------------------------- phases of a run
+            return rotated
+        return np.concatenate([rotated, coef[:, n_kept:]], axis=1)
 
     def phases(self, recorded):
-        """Recorded phases as those of the run, which has fewer coefficients."""
         return _on(recorded, self.basis.shape[1], self.has_constant)
 
     def recorded_phases(self, phases):
-        """Phases of the run as they are recorded: those of the features."""
         return _on(phases, self.basis.shape[0], self.has_constant)
 
 

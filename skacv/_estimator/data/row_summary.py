@@ -27,9 +27,7 @@ from .row_blocks import blocks_of
 from .sampled_rows import as_sample, drawn, hashed, may_be_drawn
 
 # Moments of more columns take longer than runs on the rows, and gigabytes.
-MOST_COLUMNS = 5000
-# Seeds of the numbers that are drawn for rows.
-OF_FOLDS, OF_SAMPLE = 1, 2
+MAX_COLUMNS = 5000
 NO_ROWS = np.empty((0, 2), dtype=np.int64)
 
 
@@ -145,19 +143,19 @@ class RowSummary(BaseEstimator):
         >>> RowSummary.from_blocks(blocks).n_samples_seen_
         442
         """
-        found = cls(n_folds=n_folds, n_sampled=n_sampled)
+        summary = cls(n_folds=n_folds, n_sampled=n_sampled)
         for number, block in enumerate(blocks):
             if not isinstance(block, tuple | list) or len(block) not in (2, 3):
                 raise ValueError(
                     f"Block {number} is not (X, y) or (X, y, sample_weight): pass an "
                     "iterable of such tuples, or arrays to fit."
                 )
-            taken_in(found, number, *block)
+            with_block(summary, number, *block)
             if progress is not None:
-                progress(found.n_samples_seen_)
-        if not hasattr(found, "_n_rows"):
+                progress(summary.n_samples_seen_)
+        if not hasattr(summary, "_n_rows"):
             raise ValueError("There are no blocks.")
-        return found
+        return summary
 
     @classmethod
     def from_arrays(
@@ -209,8 +207,8 @@ class RowSummary(BaseEstimator):
         -------
         self : object
         """
-        found = RowSummary(self.n_folds, self.n_sampled)._take_in(X, y, sample_weight)
-        vars(self).update(vars(found))
+        summary = RowSummary(self.n_folds, self.n_sampled)
+        vars(self).update(vars(summary._with_rows(X, y, sample_weight)))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -247,9 +245,9 @@ class RowSummary(BaseEstimator):
             numbers, or have numbers of rows that are there already. The summary is then
             unchanged.
         """
-        return self._take_in(X, y, sample_weight, first_row)
+        return self._with_rows(X, y, sample_weight, first_row)
 
-    def _take_in(self, X, y, sample_weight, first_row=None):
+    def _with_rows(self, X, y, sample_weight, first_row=None):
         is_first = not hasattr(self, "_moments")
         X, y, names = validated_data(
             self, on_host(X), y, reset=is_first, multi_output=True
@@ -269,10 +267,10 @@ class RowSummary(BaseEstimator):
 
     def _check_columns(self, X, y, is_first):
         """Raise on rows that do not match the others."""
-        if X.shape[1] > MOST_COLUMNS:
+        if X.shape[1] > MAX_COLUMNS:
             raise ValueError(
                 f"X has {X.shape[1]} columns, and a RowSummary takes at most "
-                f"{MOST_COLUMNS}: fit on arrays, or on Dask arrays, whose rows stay on "
+                f"{MAX_COLUMNS}: fit on arrays, or on Dask arrays, whose rows stay on "
                 "their workers."
             )
         shape = y.shape[1:]
@@ -292,21 +290,23 @@ class RowSummary(BaseEstimator):
             return
         self._n_rows += len(numbers)
         self._largest_weight = max(self._largest_weight, float(weights.max()))
-        priorities = hashed(numbers, OF_SAMPLE)
-        some = may_be_drawn(self._sample, priorities, self.n_sampled)
-        rows = dense_rows(X[some], target[some])
-        others = as_sample(numbers[some], priorities[some], weights[some], rows)
-        self._sample, left = drawn(self._sample, others, self.n_sampled)
-        self._add_moments(left)
-        rest = np.ones(len(numbers), dtype=bool)
-        rest[some] = False
+        priorities = hashed(numbers, seed=2)
+        drawable = may_be_drawn(self._sample, priorities, self.n_sampled)
+        rows = dense_rows(X[drawable], target[drawable])
+        rows = as_sample(
+            numbers[drawable], priorities[drawable], weights[drawable], rows
+        )
+        self._sample, dropped = drawn(self._sample, rows, self.n_sampled)
+        self._add_moments(dropped)
+        is_rest = np.ones(len(numbers), dtype=bool)
+        is_rest[drawable] = False
         width, fold = X.shape[1] + target.shape[1], self.fold_of(numbers)
         for rows in blocks_of_rows(len(numbers), width, self.n_folds):
-            own = np.flatnonzero(rest[rows]) + rows.start
-            if len(own) == rows.stop - rows.start:
-                own = rows  # no copy
-            block = dense_rows(X[own], target[own])
-            add_to_groups(self._moments, fold[own], block, weights[own])
+            index = np.flatnonzero(is_rest[rows]) + rows.start
+            if len(index) == rows.stop - rows.start:
+                index = rows  # no copy
+            block = dense_rows(X[index], target[index])
+            add_to_groups(self._moments, fold[index], block, weights[index])
 
     def _add_moments(self, sampled):
         """Add rows that are no longer sampled to the moments."""
@@ -334,30 +334,30 @@ class RowSummary(BaseEstimator):
             If the summaries have different parameters, columns or targets, or rows in
             common.
         """
-        check_is_fitted(other)
+        check_is_fitted(summary := other)
         if not hasattr(self, "_moments"):
-            vars(self).update(vars(deepcopy(other)))
+            vars(self).update(vars(deepcopy(summary)))
             return self
-        self._check_mergeable(other)
-        self._ranges = joined_ranges(self._ranges, other._ranges)
-        for own, others in zip(self._moments, other._moments):
-            own.merge(others)
-        self._sample, left = drawn(self._sample, other._sample, self.n_sampled)
-        self._add_moments(left)
-        self._n_rows += other._n_rows
-        self.n_samples_seen_ += other.n_samples_seen_
-        self._largest_weight = max(self._largest_weight, other._largest_weight)
+        self._check_mergeable(summary)
+        self._ranges = joined_ranges(self._ranges, summary._ranges)
+        for moments, added in zip(self._moments, summary._moments):
+            moments.merge(added)
+        self._sample, dropped = drawn(self._sample, summary._sample, self.n_sampled)
+        self._add_moments(dropped)
+        self._n_rows += summary._n_rows
+        self.n_samples_seen_ += summary.n_samples_seen_
+        self._largest_weight = max(self._largest_weight, summary._largest_weight)
         return self
 
-    def _check_mergeable(self, other):
+    def _check_mergeable(self, summary):
         for name in ("n_folds", "n_sampled", "n_features_in_", "_target_shape"):
-            own, others = getattr(self, name), getattr(other, name)
-            if own != others:
+            values = getattr(self, name), getattr(summary, name)
+            if values[0] != values[1]:
                 raise ValueError(
                     f"Summaries with different {name.strip('_')} cannot be merged: "
-                    f"{own} and {others}."
+                    f"{values[0]} and {values[1]}."
                 )
-        names = [getattr(each, "feature_names_in_", None) for each in (self, other)]
+        names = [getattr(part, "feature_names_in_", None) for part in (self, summary)]
         if not np.array_equal(*names):
             raise ValueError("Summaries with different columns cannot be merged.")
 
@@ -375,9 +375,9 @@ class RowSummary(BaseEstimator):
         -------
         ndarray of int, shape (n,)
         """
-        group, place = np.divmod(numbers, self.n_folds)
-        shift = (hashed(group, OF_FOLDS) % np.uint64(self.n_folds)).astype(np.int64)
-        return (place + shift) % self.n_folds
+        group, index = np.divmod(numbers, self.n_folds)
+        shift = (hashed(group, seed=1) % np.uint64(self.n_folds)).astype(np.int64)
+        return (index + shift) % self.n_folds
 
     @property
     def sampled_indices_(self) -> np.ndarray:
@@ -398,38 +398,27 @@ class RowSummary(BaseEstimator):
         return int(np.prod(self._target_shape, dtype=int))
 
     def _rows_about(self, mean, by_fold, total):
-        """The sampled rows, and pseudo-rows with the moments of all others.
+        """The sampled rows less a mean, then pseudo-rows with the moments of the rest.
 
-        Parameters
-        ----------
-        mean : ndarray of shape (n_columns + n_targets,)
-            Means that are subtracted.
-        by_fold : bool
-            Whether every fold has pseudo-rows of its own.
-        total : Moments
-            The moments of all rows.
+        The fold of a pseudo-row that represents several folds is -1; with ``by_fold``
+        every fold has its pseudo-rows.
 
-        Returns
-        -------
-        rows : ndarray of shape (n, n_columns + n_targets)
-            The sampled rows first, in order.
-        weights : ndarray of shape (n,)
-        fold : ndarray of int, shape (n,)
-            -1 for pseudo-rows that represent several folds.
+        Shapes: mean (n_columns + n_targets,), returned rows (n, n_columns + n_targets),
+        weights (n,), fold (n,).
         """
         sample, groups = self._sample, self._moments
         numbers = np.arange(self.n_folds)
         if not by_fold:
             groups, numbers = [merged(groups)], np.array([-1])
-        there = np.array([each.weight > 0 for each in groups])
+        has_rows = np.array([moments.weight > 0 for moments in groups])
         rows, weights = [sample["row"] - mean], [sample["weight"]]
         fold = [self.fold_of(sample["number"])]
-        if there.any():
-            groups = [shifted(each, mean) for each in groups if each.weight]
-            others, their_weights = pseudo_rows(groups)
-            rows.append(others)
-            weights.append(their_weights)
-            fold.append(np.repeat(numbers[there], len(others) // len(groups)))
+        if has_rows.any():
+            groups = [shifted(moments, mean) for moments in groups if moments.weight]
+            added, added_weights = pseudo_rows(groups)
+            rows.append(added)
+            weights.append(added_weights)
+            fold.append(np.repeat(numbers[has_rows], len(added) // len(groups)))
         rows = np.concatenate(rows) * varying(total, mean)
         return rows, np.concatenate(weights), np.concatenate(fold)
 
@@ -465,22 +454,17 @@ class RowSummary(BaseEstimator):
         n_columns, width = self.n_features_in_, self.n_features_in_ + self._n_targets
         shift, scale = np.zeros(width), np.ones(width)
         shift[:n_columns], scale[:n_columns] = mean, scale_of_columns
-        found = deepcopy(self)
-        found._moments = [shifted(each, shift, scale) for each in self._moments]
-        found._sample["row"] = (self._sample["row"] - shift) / scale
-        return found
+        summary = deepcopy(self)
+        summary._moments = [shifted(part, shift, scale) for part in self._moments]
+        summary._sample["row"] = (self._sample["row"] - shift) / scale
+        return summary
 
     def _total(self):
-        """The moments of all rows.
-
-        Returns
-        -------
-        Moments
-        """
-        found = merged(self._moments)
+        """The moments of all rows."""
+        total = merged(self._moments)
         if len(self._sample):
-            found.add_rows(self._sample["row"].copy(), self._sample["weight"])
-        return found
+            total.add_rows(self._sample["row"].copy(), self._sample["weight"])
+        return total
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_moments")
@@ -493,7 +477,7 @@ class RowSummary(BaseEstimator):
         return tags
 
 
-def taken_in(summary, number, *block, first_row=None):
+def with_block(summary, number, *block, first_row=None):
     """A summary with one more block of rows; errors name the number of the block."""
     try:
         return summary.partial_fit(*block, first_row=first_row)
@@ -513,30 +497,25 @@ def _first_of(first_row, ranges):
     return int(first_row)
 
 
-def joined_ranges(ranges, others):
+def joined_ranges(ranges, added):
     """Numbers of rows as ranges in order, of which none adjoins another.
 
-    Shapes: ranges, others and returned (n_ranges, 2), of the first row of a range and
+    Shapes: ranges, added and returned (n_ranges, 2), of the first row of a range and
     the row after its last.
-
-    Raises
-    ------
-    ValueError
-        If rows are in both.
     """
-    found = np.concatenate([ranges, np.asarray(others)])
-    found = found[np.argsort(found[:, 0], kind="stable")]
-    overlap = np.flatnonzero(found[1:, 0] < found[:-1, 1])
+    joined = np.concatenate([ranges, np.asarray(added)])
+    joined = joined[np.argsort(joined[:, 0], kind="stable")]
+    overlap = np.flatnonzero(joined[1:, 0] < joined[:-1, 1])
     if len(overlap):
-        first, last = found[overlap[0] + 1, 0], found[overlap[0] : overlap[0] + 2, 1]
+        first, last = joined[overlap[0] + 1, 0], joined[overlap[0] : overlap[0] + 2, 1]
         raise ValueError(
             f"Rows {first} to {last.min() - 1} are there already, or others with the "
             "same numbers. Pass first_row, the number of the first row of a block "
             "among all rows, to partial_fit."
         )
-    begins = np.append(True, found[1:, 0] > found[:-1, 1])
+    begins = np.append(True, joined[1:, 0] > joined[:-1, 1])
     ends = np.append(begins[1:], True)
-    return np.stack([found[begins, 0], found[ends, 1]], axis=1)
+    return np.stack([joined[begins, 0], joined[ends, 1]], axis=1)
 
 
 def _nothing(n_folds, names, y):

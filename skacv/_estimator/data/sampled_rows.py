@@ -8,22 +8,21 @@ import numpy as np
 
 
 def as_sample(numbers, priorities, weights, rows):
-    """Rows as a sample has them."""
     fields = [
         ("number", np.int64),
         ("priority", np.uint64),
         ("weight", np.float64),
         ("row", np.float64, rows.shape[1:]),
     ]
-    found = np.empty(len(rows), fields)
-    found["number"], found["priority"] = numbers, priorities
-    found["weight"], found["row"] = weights, rows
-    return found
+    sample = np.empty(len(rows), fields)
+    sample["number"], sample["priority"] = numbers, priorities
+    sample["weight"], sample["row"] = weights, rows
+    return sample
 
 
-def drawn(sample, others, size):
-    """The sample of both, of that size, in the order of the rows; and what is left."""
-    together = np.concatenate([sample, others])
+def drawn(sample, rows, size):
+    """The sample of both, of that size, in the order of the rows; and the rest."""
+    together = np.concatenate([sample, rows])
     order = np.argsort(together["priority"])
     kept = together[order[:size]]
     return kept[np.argsort(kept["number"])], together[order[size:]]

@@ -1,8 +1,8 @@
 """Columns standardised for a run, whose iterates are in units of X as it was passed.
 
 Gradient methods need columns of about one size. A run on (x - mean) / scale has other
-coefficients than those of x; what is here goes from one to the other, and says what a
-fit to some of the rows would do.
+coefficients than those of x: these classes map one to the other, also for fits without
+some of the rows.
 """
 
 from dataclasses import dataclass
@@ -13,29 +13,25 @@ from sklearn.utils.sparsefuncs import inplace_csr_column_scale, mean_variance_ax
 
 from ...optim.arrays import design_of
 from ...optim.column_maps import ColumnMaps
-from ...optim.moments import CONSTANT
+from ...optim.design import ROUNDINGS
 from ...optim.namespaces import as_dtype, dtype_of, is_on_device, to_device_of, to_numpy
 
 
 class AsPassed:
-    """Columns as they were passed: nothing to be done, here or in a refit."""
+    """Columns as they were passed, in the run and without some rows."""
 
     mean, scale, centers = 0.0, 1.0, False
 
     def applied(self, X):
-        """X as a run has it."""
         return X
 
     def to_passed(self, coef, intercept):
-        """Coefficients (t, n_features, k), intercepts (t, k), of columns as passed."""
         return coef, intercept
 
-    def from_passed(self, coef, intercept):
-        """The same the other way round."""
-        return coef, intercept
+    from_passed = to_passed
 
     def of_fits(self, design, weights):
-        """None: every fit has the columns of the run."""
+        return None
 
 
 AS_PASSED = AsPassed()
@@ -43,19 +39,10 @@ AS_PASSED = AsPassed()
 
 @dataclass(frozen=True, eq=False)
 class Standardized:
-    """Columns of mean zero and variance one, but for what is said below.
+    """Columns x of a run as (x - mean) / scale: of mean zero and variance one.
 
-    Sparse columns keep their zeros and so their means, and so do those of a model
-    without an intercept. Constant columns are not scaled.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_features,)
-        What is subtracted.
-    scale : ndarray of shape (n_features,)
-        Standard deviations.
-    centers : bool
-        Whether means are subtracted.
+    Sparse columns keep their zeros and so their means (``centers`` is False), and so do
+    those of a model without an intercept. Constant columns are not scaled.
     """
 
     mean: np.ndarray
@@ -64,26 +51,18 @@ class Standardized:
 
     @classmethod
     def of(cls, X, weights, has_intercept):
-        """As rows and their weights have it.
-
-        Parameters
-        ----------
-        X : {ndarray, CSR matrix, array of another namespace} of shape \
-(n_rows, n_features)
-        weights : ndarray of shape (n_rows,)
-        has_intercept : bool
-        """
+        """The map for weighted rows."""
         mean, variance = _mean_and_variance(X, weights)
         centers = has_intercept and not sparse.issparse(X)
-        rounding = CONSTANT * np.finfo(float).eps
+        rounding = ROUNDINGS * np.finfo(float).eps
         is_constant = variance <= (rounding * mean) ** 2
         scale = np.sqrt(np.where(is_constant, 1.0, variance))
-        if centers:  # what is left of constant columns is zero, not a rounding
+        if centers:  # constant columns become zero, not a rounding
             mean = np.where(is_constant, to_numpy(X[:1, :])[0], mean)
         return cls(mean * centers, scale, centers)
 
     def applied(self, X):
-        """X as a run has it, a new array."""
+        """The columns of a run, a new array."""
         dtype = dtype_of(X)
         if sparse.issparse(X):
             X = X.copy()
@@ -94,31 +73,22 @@ class Standardized:
                 to_device_of(part[None], X) for part in (self.mean, self.scale)
             )
             return as_dtype((X - mean) / scale, dtype)
-        found = np.empty(X.shape, dtype)
-        np.subtract(X, self.mean, out=found, casting="same_kind")
-        return np.divide(found, self.scale, out=found, casting="same_kind")
+        scaled = np.empty(X.shape, dtype)
+        np.subtract(X, self.mean, out=scaled, casting="same_kind")
+        return np.divide(scaled, self.scale, out=scaled, casting="same_kind")
 
     def to_passed(self, coef, intercept):
         """Coefficients (t, n_features, k), intercepts (t, k), of columns as passed."""
-        found = coef / self.scale[:, None]
-        return found, intercept - self.mean @ found
+        coef = coef / self.scale[:, None]
+        return coef, intercept - self.mean @ coef
 
     def from_passed(self, coef, intercept):
-        """The same the other way round."""
         return coef * self.scale[:, None], intercept + self.mean @ coef
 
     def of_fits(self, design, weights):
-        """How fits that standardise by their own rows have the columns of a run.
+        """Maps of fits that standardise by their own rows, weights (n_rows, n_fits).
 
-        Parameters
-        ----------
-        design : MatrixDesign
-            Columns beyond the features, such as one for the intercept, stay.
-        weights : ndarray of shape (n_rows, n_fits)
-
-        Returns
-        -------
-        ColumnMaps
+        Columns beyond the features, such as one for the intercept, stay.
         """
         shares = weights / weights.sum(axis=0)
         sums = design.t_dot(shares), design.squares_t_dot(shares)
@@ -126,13 +96,12 @@ class Standardized:
         return self.maps(mean, squares, squares - mean**2, design.shape[1])
 
     def maps(self, mean, squares, variance, n_columns):
-        """How fits have the columns, from their moments in units of the run.
+        """The column maps of fits, from moments of their rows in units of the run.
 
-        Shapes: mean, squares, variance (n_features, n_fits); ``squares`` are the mean
-        squares of the entries.
+        Shapes: mean, squares (mean squares of entries), variance (n_features, n_fits).
         """
         # As of all rows, a column that is constant is not scaled, in its own units.
-        is_constant = variance <= CONSTANT * np.finfo(float).eps * squares
+        is_constant = variance <= ROUNDINGS * np.finfo(float).eps * squares
         variance = np.where(is_constant, 1.0, variance)
         spread = np.where(is_constant, 1 / self.scale[:, None], np.sqrt(variance))
         factor = np.ones((n_columns, mean.shape[1]))
@@ -145,8 +114,8 @@ class Standardized:
 def _mean_and_variance(X, weights):
     """Weighted mean and variance of every column, in double precision."""
     if sparse.issparse(X):
-        found = mean_variance_axis(X, axis=0, weights=weights.astype(X.dtype))
-        return tuple(part.astype(np.float64) for part in found)
+        moments = mean_variance_axis(X, axis=0, weights=weights.astype(X.dtype))
+        return tuple(part.astype(np.float64) for part in moments)
     shares = (weights / weights.sum())[:, None]
     design = design_of(X).centered(shares)
     sizes, _ = design.scaled_rows(np.sqrt(shares)).column_sizes()

@@ -1,6 +1,6 @@
 """From the data of a user to the problem of the algorithm, and back."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -16,13 +16,6 @@ from .checks import check_sizes, validated_data, validated_rows, validated_weigh
 from .standardized import AS_PASSED, AsPassed, Standardized
 
 
-def places(rows, n_samples):
-    """Where every sample is among rows, -1 where it is not."""
-    found = np.full(n_samples, -1)
-    found[rows] = np.arange(len(rows))
-    return found
-
-
 @dataclass(frozen=True)
 class TrainingData:
     """Validated data as the algorithm uses them, and back to the user's scale.
@@ -32,12 +25,12 @@ class TrainingData:
     y : ndarray of shape (n_rows,) or (n_rows, n_targets)
         As it was passed.
     rows : ndarray of int
-        Which samples the problem's rows are.
+        The samples that the rows of the problem are.
     is_1d : bool
         Whether a sample has one number as target, and the model one row of
         coefficients without an axis for outputs.
     names : dict
-        ``n_features_in_``, ``feature_names_in_``, and what else the target says.
+        ``n_features_in_``, ``feature_names_in_``, and attributes from the target.
     offset : ndarray of shape (1, n_outputs)
         Means of the targets, or zeros.
     is_centered : bool
@@ -57,15 +50,21 @@ class TrainingData:
     is_centered: bool
     has_constant: bool
 
+    def as_kind(self, kind, **changes):
+        """The same data as a subclass, with other fields."""
+        for field in fields(self):
+            changes.setdefault(field.name, getattr(self, field.name))
+        return kind(**changes)
+
     @property
     def has_flat_predictions(self):
         """Whether a prediction is one number, without an axis for outputs."""
         return self.y.ndim == 1 and self.problem.target.shape[1] == 1
 
     def predictions(self, estimator):
-        """The function from predictors of held-out rows to what is predicted there.
+        """The function from predictors of held-out rows to predictions; keeps no rows.
 
-        The predictions have the shape and the units of the target. It keeps no rows.
+        The predictions have the shape and the units of the target.
         """
         return partial(
             _predictions_of,
@@ -77,17 +76,7 @@ class TrainingData:
         )
 
     def held_out_paths(self, record, folds):
-        """Linear predictors of every fold for its held-out samples.
-
-        Parameters
-        ----------
-        folds : list of (ndarray of int, ndarray of int)
-            As rows of the problem.
-
-        Returns
-        -------
-        list of Predictors
-        """
+        """Linear predictors of every fold for its held-out samples."""
         paths = record.paths(self.problem.design, [rows for _, rows in folds])
         n_single = self.problem.n_single
         if n_single == len(self.problem.target):
@@ -126,9 +115,9 @@ class TrainingData:
         """Phases of a run of this problem as they are recorded."""
         return phases
 
-    def places_of(self, samples):
-        """Which rows of the problem some samples are; -1 where they are none."""
-        return places(self.rows, self.n_samples)[samples]
+    def rows_of_samples(self, samples):
+        """The rows of the problem that samples are; -1 for samples that are none."""
+        return positions(self.rows, self.n_samples)[samples]
 
     @cached_property
     def sample_weights(self):
@@ -138,20 +127,18 @@ class TrainingData:
         return weights
 
 
+def positions(rows, n_samples):
+    """The position of every sample among rows, -1 where it has none."""
+    index = np.full(n_samples, -1)
+    index[rows] = np.arange(len(rows))
+    return index
+
+
 def _predictions_of(predictors, offset, dtype, is_1d, prediction, loss):
-    """Predictions from linear predictors less the means of the targets.
+    """Predictions from linear predictors, which they overwrite.
 
-    In their place, which may be the largest array of a fit.
-
-    Parameters
-    ----------
-    predictors : ndarray of shape (n_iterates, n_rows, n_outputs)
-    offset : ndarray of shape (1, n_outputs)
-        Means of the targets, or zeros.
-    is_1d : bool
-        Whether a prediction is one number, without an axis for outputs.
-    prediction : callable
-        ``prediction(predictor, loss)``.
+    Shapes: predictors (n_iterates, n_rows, n_outputs), offset (1, n_outputs), which
+    was subtracted from the targets.
     """
     if offset.any():
         predictors += offset
@@ -163,15 +150,10 @@ def _predictions_of(predictors, offset, dtype, is_1d, prediction, loss):
 class ColumnData(TrainingData):
     """For linear models: a coefficient for every column of X.
 
-    An intercept takes up the means of X and y, for the squared error; for other
-    losses it is the last coefficient, of a column of ones.
-
-    Attributes
-    ----------
-    center : ndarray of shape (n_features, 1)
-        Means of the columns of the problem, or zeros.
-    columns : AsPassed or Standardized
-        What has been done to the columns of X.
+    An intercept absorbs the means of X and y, for the squared error; for other losses
+    it is the last coefficient, of a column of ones. ``center`` (n_features, 1) are the
+    means of the columns of the problem, or zeros; ``columns`` maps the columns of X to
+    these.
     """
 
     center: np.ndarray
@@ -183,19 +165,19 @@ class ColumnData(TrainingData):
         return self.observed.design.storage_dtype
 
     def coefficients(self, coef):
-        """Iterates (T + 1, n_columns, n_outputs) in scikit-learn's shapes.
+        """Iterates (t, n_columns, n_outputs) in scikit-learn's shapes, and intercepts.
 
-        Returns
-        -------
-        coef : (T + 1, n_features) or (T + 1, n_outputs, n_features)
-        intercept : (T + 1,) or (T + 1, n_outputs)
+        Shapes: returned (t, n_features) or (t, n_outputs, n_features), and (t,) or
+        (t, n_outputs).
         """
         if self.has_constant:
             coef, intercept = coef[:, :-1], coef[:, -1]
         else:
             intercept = self.offset - self.center[:, 0] @ coef
-        parts = self.columns.to_passed(coef, intercept)
-        coef, intercept = (part.astype(self.dtype, copy=False) for part in parts)
+        if self.columns is not AS_PASSED:
+            coef, intercept = self.columns.to_passed(coef, intercept)
+        dtype = self.dtype
+        coef, intercept = coef.astype(dtype, copy=False), intercept.astype(dtype)
         if self.is_1d:
             return coef[:, :, 0], intercept[:, 0]
         return np.moveaxis(coef, 2, 1), intercept
@@ -207,11 +189,11 @@ class ColumnData(TrainingData):
         else:
             coef = np.moveaxis(coef_path, 1, 2)
         intercept = intercept_path.reshape(len(coef), -1)
-        parts = self.columns.from_passed(coef, intercept)
-        coef, intercept = (part.astype(np.float64, copy=False) for part in parts)
+        coef, intercept = self.columns.from_passed(coef, intercept)
+        coef = coef.astype(np.float64, copy=False)
         if not self.has_constant:
             return coef
-        return np.concatenate([coef, intercept[:, None]], axis=1)
+        return np.concatenate([coef, intercept[:, None]], axis=1, dtype=np.float64)
 
     def without_rows(self, coef, shift, k):
         """Coefficients and intercepts of target k from those of replicas."""
@@ -219,25 +201,16 @@ class ColumnData(TrainingData):
             coef, intercept = coef[:, :-1], coef[:, -1]
         else:
             intercept = self.offset[0, k] - coef @ self.center[:, 0] + shift
-        found = self.columns.to_passed(coef[:, :, None], intercept[:, None])
-        return tuple(part[..., 0] for part in found)
+        coef, intercept = self.columns.to_passed(coef[:, :, None], intercept[:, None])
+        return coef[..., 0], intercept[..., 0]
 
 
 @dataclass(frozen=True)
 class Samples:
     """Validated samples of positive weight.
 
-    Attributes
-    ----------
-    X : {ndarray, CSR matrix, array of another namespace} of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-    weights : ndarray of shape (n_rows,)
-    rows : ndarray of int, shape (n_rows,)
-        Which of the samples passed they are.
-    passed : as X, of shape (n_samples, n_features)
-        All samples that were passed.
-    columns : AsPassed or Standardized
-        What has been done to the columns of X, not to those of ``passed``.
+    ``rows`` are their numbers among the samples that were ``passed`` as X; ``columns``
+    maps the columns of these to those of ``X``.
     """
 
     X: object
@@ -260,16 +233,12 @@ class Samples:
 
 
 def validated(estimator, X, y, sample_weight, **checks):
-    """Validate, and leave out rows of zero weight.
+    """Validated samples of positive weight, with y and weights in NumPy.
 
-    X stays where it is, if fitted arrays follow it; y and weights come to NumPy.
-    Nothing is marked on ``estimator``, whose tags say whether X may be sparse.
-
-    Returns
-    -------
-    Samples
+    Nothing is set on the estimator, whose tags say whether X may be sparse.
     """
-    X = checked_place(estimator, X)
+    if not estimator._follows_X:
+        X = on_host(X)
     keeps_rows = estimator._keeps_rows
     X, y, names = validated_data(
         estimator, X, y, ensure_min_samples=2, copy=keeps_rows, **checks
@@ -290,16 +259,10 @@ def validated(estimator, X, y, sample_weight, **checks):
 
 @dataclass(frozen=True)
 class EncodedTarget:
-    """Targets as a loss takes them.
+    """Targets (n_rows, n_outputs) as a loss takes them, and weights of the rows.
 
-    Attributes
-    ----------
-    target : ndarray of shape (n_rows, n_outputs), float64
-    weights : ndarray of shape (n_rows,)
-    is_1d : bool
-        Whether coefficients have no axis for outputs.
-    names : dict
-        Fitted attributes that the targets say, such as ``classes_``.
+    ``is_1d``: coefficients have no axis for outputs. ``names`` are fitted attributes
+    from the targets, such as ``classes_``.
     """
 
     loss: object
@@ -309,17 +272,15 @@ class EncodedTarget:
     names: dict
 
 
-def column_data(samples, encoded, fit_intercept):
-    """The problem of a linear model: centred lazily, or with a column of ones.
-
-    Returns
-    -------
-    ColumnData
-    """
+def column_data(samples, encoded, fit_intercept, standardize=False):
+    """The problem of a linear model: centred lazily, or with a column of ones."""
+    if standardize:
+        samples = samples.standardized(encoded.weights, fit_intercept)
     X, loss = samples.X, encoded.loss
     check_sizes(X, encoded.target)
     target = encoded.target.astype(np.float64, copy=False)
-    row_weights = (encoded.weights / encoded.weights.sum())[:, None]
+    total_weight = encoded.weights.sum()
+    row_weights = (encoded.weights / total_weight)[:, None]
     is_centered = bool(fit_intercept and loss.is_quadratic)
     has_constant = bool(fit_intercept and not loss.is_quadratic)
     center = np.zeros((X.shape[1], 1))
@@ -335,9 +296,9 @@ def column_data(samples, encoded, fit_intercept):
     return ColumnData(
         problem=Problem(design, target, row_weights, loss),
         y=samples.y,
-        total_weight=encoded.weights.sum(),
+        total_weight=total_weight,
         rows=samples.rows,
-        n_samples=samples.n_samples,
+        n_samples=samples.passed.shape[0],
         is_1d=encoded.is_1d,
         names={**samples.names, **encoded.names},
         center=center,
@@ -348,32 +309,40 @@ def column_data(samples, encoded, fit_intercept):
     )
 
 
-def checked_place(estimator, X):
-    """X where it is, if fitted arrays follow it there; else as NumPy."""
-    return X if estimator._follows_X else on_host(X)
+def replace_fitted(estimator, attributes):
+    """Replace all former fitted attributes by new ones."""
+    for name in list(vars(estimator)):
+        if name.endswith("_"):
+            delattr(estimator, name)
+    vars(estimator).update(attributes, _dropped=())
 
 
 def check_usable(fitted):
-    """Raise if an estimator is not fitted; fit it to rows that it has only taken in."""
-    if "n_iter_" not in vars(fitted):  # looked at first: the check reads tags
+    """Raise if an estimator is not fitted; fit it to rows of ``partial_fit`` if due."""
+    if "n_iter_" not in vars(fitted):  # first, since the check reads tags
         check_is_fitted(fitted)
-        fitted._fit_to_taken_rows()
+        fitted._fit_to_added_rows()
 
 
 def new_rows(fitted, X):
-    """Validated rows for a fitted estimator to predict, where they may stay."""
+    """Validated rows for a fitted estimator to predict, on their device if allowed."""
     check_usable(fitted)
-    return validated_rows(fitted, checked_place(fitted, X), reset=False)
+    if not fitted._follows_X:
+        X = on_host(X)
+    return validated_rows(fitted, X, reset=False)
 
 
-def are_equal(X, other):
+def are_equal(X, Z):
     """Whether two arrays, or matrices, have the same entries."""
-    if X is other:
+    if X is Z:
         return True
-    if X.shape != other.shape or any(
-        kind(X) != kind(other) for kind in (is_on_device, sparse.issparse)
+    if X.shape != Z.shape or any(
+        kind(X) != kind(Z) for kind in (is_on_device, sparse.issparse)
     ):
         return False
     if is_on_device(X):
-        return type(X) is type(other) and bool(namespace_of(X).all(X == other))
-    return (X != other).nnz == 0 if sparse.issparse(X) else np.array_equal(X, other)
+        same_type = type(X) is type(Z)
+        return same_type and bool(namespace_of(X).all(X == Z))
+    if sparse.issparse(X):
+        return (X != Z).nnz == 0
+    return np.array_equal(X, Z)

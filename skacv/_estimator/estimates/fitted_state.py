@@ -40,7 +40,7 @@ READ_BY_PREDICT = frozenset(
 OF_RECORD = frozenset(
     {
         "_columns",
-        "_copies",
+        "_host_arrays",
         "_data",
         "_groups",
         "_live",
@@ -63,7 +63,10 @@ class WithoutRecord:
         try:
             return object.__getattribute__(self, name)
         except AttributeError as error:
-            reason = self._why_missing(name)
+            reason = None
+            # scikit-learn looks for names of columns in every fit.
+            if name.endswith("_") and name != "feature_names_in_":
+                reason = self._why_missing(name)
             if reason is None:
                 raise
             raise AttributeError(f"{error}: {reason}.") from None
@@ -175,10 +178,10 @@ class FittedState(WithoutRecord):
             and name not in READ_BY_PREDICT
             and not isinstance(value, Number | str | None)
         }
-        copies = vars(self).get("_copies", {})
+        copies = vars(self).get("_host_arrays", {})
         self._drop(names)
         if copies:  # of arrays on a device
-            self._copies = {name: copies[name] for name in copies.keys() - names}
+            self._host_arrays = {name: copies[name] for name in copies.keys() - names}
         return self
 
     def _take_from_record(self):
@@ -220,7 +223,7 @@ class FittedState(WithoutRecord):
                 f"method={method!r}: {', '.join(methods) or 'none'} can be had."
             )
 
-    def _fit_to_taken_rows(self):
+    def _fit_to_added_rows(self):
         """Fit to rows that ``partial_fit`` has taken in; by default there are none."""
         return
 

@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import (
 from ..._compat import _num_samples
 from ..collections import is_collection
 from ..data.checks import validated_groups
-from ..data.training_data import places
+from ..data.training_data import positions
 from .left_out import folds_of
 
 
@@ -217,7 +217,7 @@ def asked_folds(estimator, X, y, samples, params):
     if splitter is None:
         return [], None
     splits = splitter.split(X, y, **split_params)
-    folds = folds_of(splits, places(samples.rows, samples.n_samples))
+    folds = folds_of(splits, positions(samples.rows, samples.n_samples))
     return folds, groups_of(split_params)
 
 

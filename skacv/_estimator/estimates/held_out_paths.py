@@ -4,8 +4,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ...optim.array_path import ArrayPath, StoredPath
-from ...optim.predictors import Predictors
+from ...optim.array_path import ArrayPath, Predictors, StoredPath
 
 
 class RunningPath(ArrayPath):

@@ -5,10 +5,9 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ...optim.array_path import path_values
 from ...optim.blocks import slices
-from ...optim.phases import first_updates
-from ...optim.predictors import path_values
-from ...optim.trajectory import Trajectory
+from ...optim.trajectory import Trajectory, first_updates
 from ...risk.averages import (
     by_unit,
     error_of_repeats,
@@ -16,6 +15,7 @@ from ...risk.averages import (
     mean_with_error,
     units_of,
 )
+from ...risk.cost import RunCost
 from ...risk.intervals import HeldOutResiduals
 from ...risk.left_out.methods import (
     LeaveOneOutTask,
@@ -24,7 +24,6 @@ from ...risk.left_out.methods import (
     n_rows_worth,
 )
 from ...risk.left_out.replicas import leave_folds_out
-from ...risk.left_out.workload import Workload
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
 from .held_out_losses import ENTRIES_PER_BLOCK, losses_of
@@ -158,7 +157,7 @@ def read_leave_one_out(run):
         if n_rows < FEWEST_ROWS:
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-        kind = Workload.recorded(problem, trajectory, estimator._spec().corrects_loo)
+        kind = RunCost.recorded(problem, trajectory, estimator._spec().corrects_loo)
         n_left_out = n_rows_worth(kind, n_active)
         if not n_left_out:
             return {}
@@ -328,7 +327,7 @@ def coefficients_without_rows(estimator):
     intercept : ndarray of shape (n_left_out,)
     """
     data = estimator._data
-    rows = data.places_of(estimator.loo_indices_)
+    rows = data.rows_of_samples(estimator.loo_indices_)
     trajectory = kept_run(estimator, estimator.iteration_)
     settings = _replaying(estimator, data)
     request = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
@@ -404,7 +403,7 @@ def _replaying(estimator, data):
     """Changes of settings for replicas without single rows."""
     spec = estimator._spec()
     return {
-        "refit": spec.refit(data),
+        "rule": spec.refit(data),
         "correction": spec.corrects_loo,
         **_parallel(estimator.n_jobs),
     }

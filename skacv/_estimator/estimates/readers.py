@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
-from ...optim.array_path import ArrayPath
-from ...optim.growing import PathCache
+from ...optim.array_path import ArrayPath, PathCache
 from ...optim.trajectory import Trajectory
 from ..data.training_data import TrainingData
 from ..parameters import to_python_scalar
@@ -57,6 +56,10 @@ class FinishedRun:
         What is known about the iterates since the estimates were last computed.
     groups : ndarray of int, shape (n_samples,), or None
         The group of every sample that was passed, where there are groups.
+    spec : ModelSpec
+        Its penalty, strengths and solver.
+    estimates : list of Estimate
+        Those that are on.
     """
 
     estimator: Any
@@ -68,6 +71,8 @@ class FinishedRun:
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     so_far: PathCache = field(default_factory=PathCache)
     groups: np.ndarray | None = None
+    spec: Any = None
+    estimates: list[Any] = field(default_factory=list)
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -345,6 +350,8 @@ def read(run):
     dict
     """
     attributes = read_paths(run)
+    if not (run.estimates or run.known):
+        return attributes
     order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
     for name in order.static_order():
         if name in run.known:
@@ -371,15 +378,17 @@ def read_paths(run):
     """The recorded paths, in scikit-learn's shapes."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     coef_path, intercept_path = data.coefficients(trajectory.coef)
-    strengths = estimator._spec().strengths
-    values = [strengths.value_of(p.penalty.strength, data) for p in trajectory.phases]
-    lengths = [phase.n_updates for phase in trajectory.phases]
+    strengths = run.spec.strengths
+    values = []
+    for phase in trajectory.phases:
+        value = strengths.value_of(phase.penalty.strength, data)
+        # The start counts with the first strength.
+        values += [value] * (phase.n_updates + (not values))
     return {
         **data.names,
         "objective_path_": run.objective_path,
         "train_path_": run.train_path,
-        # The start counts with the first strength.
-        f"{strengths.name}_path_": np.repeat(values, [1 + lengths[0], *lengths[1:]]),
+        f"{strengths.name}_path_": np.array(values),
         "n_iter_": trajectory.n_updates,
         "iteration_": trajectory.n_updates,
         **estimator._recorded(coef_path, intercept_path, run),

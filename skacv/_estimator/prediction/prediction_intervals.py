@@ -203,7 +203,7 @@ def on_kept_columns(fitted, samples, X):
     if design is None:  # kernel machines put it away, and keep rows as passed
         return to_numpy(rows_in(fitted.X_fit_, samples)), X
     features = design.features if data.has_constant else design
-    rows = to_numpy(rows_in(features.X, data.places_of(samples)))
+    rows = to_numpy(rows_in(features.X, data.rows_of_samples(samples)))
     return rows, data.columns.applied(X)
 
 

@@ -6,50 +6,46 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...optim.contraction import covered_share
-from ...optim.moments import CONSTANT
-
-# Rows whose entries say how large the columns are.
-SAMPLED_ROWS = 500
-# Columns are uneven where the largest is so much larger than a quarter of them, which
-# have hardly moved where they have covered less than this share of their way.
-UNEVEN = 10
-QUARTER = 0.25
-HARDLY = 0.1
-# By how much a constant must be better, beside what a run leaves when it ends.
-BETTER = 1.01
+from ...optim.design import ROUNDINGS
 
 
-def warn_of_uneven_columns(problem, trajectory, has_constant):
-    """Warn where the size of the largest columns has kept many others from moving.
+def warn_of_uneven_columns(
+    problem, trajectory, has_constant, n_sampled=500, ratio=10, share=0.1
+):
+    """Warn where the size of the largest columns has slowed down many others.
 
-    With ``has_constant`` the last column is that of the intercept, and not counted.
+    Where the largest is ``ratio`` times as large as a quarter of the columns, and these
+    have covered less than a ``share`` of the distance to their limits. Sizes are those
+    on sampled rows. With ``has_constant`` the last column is that of the intercept.
     """
     if not trajectory.coef[-1].any():
         return
-    if not all(update.is_affine for update, _ in trajectory.first_updates()):
-        return
-    if len(trajectory.rows_seen()):  # by a preconditioner, which mends some of it
-        return
+    for update, _ in trajectory.first_updates():
+        if not update.is_affine:
+            return
+        # A preconditioner makes columns more even.
+        if update.preconditioner is not None and len(update.preconditioner.rows):
+            return
     n_rows = len(problem.target)
-    rows = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(int))
+    rows = np.unique(np.linspace(0, n_rows - 1, n_sampled).astype(int))
     design = problem.design.features if has_constant else problem.design
     squares = _mean_squares(design.rows(rows))
     squares = squares[squares > 0]
     if not squares.size:
         return
-    small = np.quantile(squares, QUARTER, method="lower")
-    if squares.max() <= UNEVEN**2 * small:
+    small = np.quantile(squares, 0.25, method="lower")
+    if squares.max() <= ratio**2 * small:
         return
     curvature = problem.loss.curvature_bound(problem.target) * small
-    share = covered_share(trajectory, float(curvature))
-    if share < HARDLY:
+    covered = covered_share(trajectory, float(curvature))
+    if covered < share:
         ratio = np.sqrt(squares.max() / small)
         n_slow = np.count_nonzero(squares <= small)
         warn(
             f"The largest column of X is {ratio:.0f} times as large as at least "
             f"{n_slow} of the {len(squares)} columns, and limits the step size: after "
             f"{trajectory.n_updates} updates the coefficients of these have covered at "
-            f"most {100 * share:.2g}% of the distance to their limits. "
+            f"most {100 * covered:.2g}% of the distance to their limits. "
             "Scale the columns first (StandardScaler), or increase max_iter.",
             ConvergenceWarning,
         )
@@ -59,20 +55,20 @@ def _mean_squares(design):
     """Mean square of every column; zero where a column is constant but for rounding."""
     squares = design.column_sizes()[0] ** 2 / design.shape[0]
     if design.center is not None:
-        rounding = CONSTANT * np.finfo(float).eps * design.center[:, 0]
+        rounding = ROUNDINGS * np.finfo(float).eps * design.center[:, 0]
         squares[squares <= rounding**2] = 0
     return squares
 
 
 def warn_of_far_targets(problem, trajectory):
-    """Warn where the last iterate predicts worse than the best constant would."""
+    """Warn where the last iterate predicts worse than the best constant, by 1%."""
 
     def error(constant):
         with np.errstate(over="ignore"):
             return problem.mean_loss(np.full_like(problem.target, constant))
 
     best = minimize_scalar(error, bracket=(0.0, 1.0)).fun
-    if problem.mean_loss(trajectory.predictor[-1]) > BETTER * best:
+    if problem.mean_loss(trajectory.predictor[-1]) > 1.01 * best:
         warn(
             "The last iterate predicts worse than a constant: the intercept has not "
             "converged yet. Scale the columns (StandardScaler) and, where the loss "

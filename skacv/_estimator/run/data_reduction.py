@@ -1,124 +1,146 @@
 """Representation of the data in a run: by columns, by rows, or by moments.
 
 The time of a run and of its estimates depends on the size of its data. If fewer numbers
-give exactly the same run, it uses these.
+give exactly the same run, it uses these: a :class:`Reduction` is one way to do so.
 """
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ...risk.left_out.methods import Replicated, method_for
+from ...risk.left_out.methods import method_for
 from ..data.pseudo_rows import on_pseudo_rows
 from ..data.row_space import RowSpaceData
-from ..estimates.readers import estimates_on
 from ..parameters import keeps_data
 from .plan import sees_moments_alone
 
 
-def reduce_data(estimator, data, folds, resume):
-    """The data and the folds that a run uses.
+@dataclass(frozen=True)
+class Reduction:
+    """Fewer numbers for a run of an estimator on ``data``, with ``folds`` of its rows.
 
-    Parameters
-    ----------
-    folds : list of (ndarray of int, ndarray of int)
-    resume : bool
-        Whether to go on with what the estimator has recorded, if anything.
-
-    Returns
-    -------
-    data : ColumnData
-    folds : list of (ndarray of int, ndarray of int)
-        As rows of these data.
+    A subclass has ``applies()``, whether they give the same run; ``pays()``, whether
+    that saves time; and ``reduced()``, the data and folds, or None where rounding
+    forbids it. ``recorded``: an estimator whose record the run continues, or None;
+    ``updates``: an update of the run, and the first of every recorded phase.
     """
-    if data.problem.design.is_on_device:
-        # Products take little there, and a basis of the rows would be as large as X.
-        return data, folds
-    shape, is_recorded = _shape(data), resume and hasattr(estimator, "coef_path_")
-    if is_recorded and estimator.coef_path_.shape[-1] != shape[1]:
-        return data, folds  # which no run can go on from
-    done = estimator._phases if is_recorded else []
-    spec = estimator._spec()
-    run, estimates = spec.workload(shape, data.y), estimates_on(estimator)
-    # Folds that scale columns for themselves each have a row space of their own.
-    in_row_space = (
-        not (folds and estimator.standardize)
-        and all(estimate.is_rotation_invariant for estimate in estimates)
-        and is_of_row_space(spec, shape, done)
-    )
-    if in_row_space and pays_rotating(run, data, len(folds), estimates):
-        rotated = RowSpaceData.of(data)
-        if not is_recorded or rotated.holds_record(estimator):
-            return rotated, folds
-    updates = [update for update, _ in run.rules]
-    updates += [phase.first_update for phase in done]
-    of_moments = (
-        run.is_quadratic
-        and not keeps_data(estimator)
-        # A single fold has its standard error over its rows.
-        and len(folds) != 1
-        and all(sees_moments_alone(update) for update in updates)
-        and all(estimate.needs == "moments" for estimate in estimates)
-    )
-    if of_moments and pays_summing(run, data, len(folds)):
-        return on_pseudo_rows(data, folds) or (data, folds)
-    return data, folds
+
+    estimator: Any
+    spec: Any
+    estimates: list
+    data: Any
+    folds: list
+    n_rows: int
+    n_features: int
+    updates: list
+    recorded: Any
 
 
-def _shape(data):
-    """Samples and features."""
-    return len(data.rows), len(data.center)
-
-
-def is_of_row_space(spec, shape, done):
-    """Whether there are fewer rows than features, and the run stays in their span.
+class InRowSpace(Reduction):
+    """Fewer rows than features: the run stays in the span of the rows.
 
     It does if it is the same in any basis of the coefficients.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Samples and features.
-    done : sequence of Phase
-        Recorded phases that the run goes on from.
     """
-    n_rows, n_features = shape
-    if n_rows >= n_features:
-        return False
-    penalty, features = spec.penalty(1.0, n_features), np.arange(n_features)
-    if not penalty.is_rotation_invariant:
-        return False
-    # It has to be one on as many coefficients as there are rows, too.
-    if penalty.on(features[:n_rows]) != spec.penalty(1.0, n_rows):
-        return False
-    updates = [spec.solver.update(n_rows), *(phase.first_update for phase in done)]
-    return all(update.is_rotation_invariant for update in updates) and all(
-        phase.penalty.on(features).is_rotation_invariant for phase in done
-    )
+
+    def applies(self):
+        if self.n_rows >= self.n_features:
+            return False
+        # Folds that scale columns for themselves each have a row space of their own.
+        if self.folds and self.estimator.standardize:
+            return False
+        if not all(estimate.is_rotation_invariant for estimate in self.estimates):
+            return False
+        penalty = self.spec.penalty(1.0, self.n_features)
+        features = np.arange(self.n_features)
+        if not penalty.is_rotation_invariant:
+            return False
+        # It has to be one of as many coefficients as there are rows, too.
+        if penalty.on(features[: self.n_rows]) != self.spec.penalty(1.0, self.n_rows):
+            return False
+        phases = self.recorded._phases if self.recorded is not None else ()
+        return all(update.is_rotation_invariant for update in self.updates) and all(
+            phase.penalty.on(features).is_rotation_invariant for phase in phases
+        )
+
+    def pays(self):
+        """Whether the run saves more multiplications than the rotation costs.
+
+        A product with X or X' costs the entries of X, one with the coordinates of the
+        rows the square of their number.
+        """
+        n_rows, n_features = self.n_rows, self.n_features
+        run = self.spec.cost((n_rows, n_features), self.data.y)
+        n_fits = 1 + len(self.folds)
+        leaves_rows_out = any(estimate.name == "loo" for estimate in self.estimates)
+        if leaves_rows_out and method_for(run) == "replicas":
+            n_fits += n_rows
+        n_iterates = (run.n_updates + 1) * run.n_outputs
+        saved = self.data.problem.design.n_stored - n_rows**2
+        # A QR decomposition, and the coefficients of the features.
+        cost = 2 * n_features * n_rows**2 + n_iterates * n_features * n_rows
+        return 2 * n_iterates * n_fits * saved > cost
+
+    def reduced(self):
+        rotated = RowSpaceData.of(self.data)
+        if self.recorded is not None and not rotated.holds_record(self.recorded):
+            return None
+        return rotated, self.folds
 
 
-def pays_rotating(run, data, n_folds, estimates):
-    """Whether a run in the row space saves more than the rotation takes.
+class OnPseudoRows(Reduction):
+    """Many more rows than columns: few rows with the same moments."""
 
-    In multiplications: a product with X or X' takes the entries of X, one with the
-    coordinates of the rows the square of their number.
-    """
-    n_rows, n_features = _shape(data)
-    leaves_rows_out = any(estimate.name == "loo" for estimate in estimates)
-    n_fits = 1 + n_folds
-    if leaves_rows_out and method_for(run) is Replicated:
-        n_fits += n_rows
-    n_iterates = (run.n_updates + 1) * run.n_outputs
-    saved = data.problem.design.n_stored - n_rows**2
-    # A QR decomposition, and the coefficients of the features.
-    spent = 2 * n_features * n_rows**2 + n_iterates * n_features * n_rows
-    return 2 * n_iterates * n_fits * saved > spent
+    def applies(self):
+        # A single fold has its standard error over its rows.
+        if not self.spec.is_quadratic or len(self.folds) == 1:
+            return False
+        for estimate in self.estimates:
+            if estimate.needs != "moments":
+                return False
+        needs_rows = keeps_data(self.estimator)
+        return not needs_rows and all(map(sees_moments_alone, self.updates))
+
+    def pays(self):
+        """Whether products with X of a run and its folds cost more than its moments."""
+        n_outputs = self.data.problem.target.shape[1]
+        n_updates = len(self.spec.strengths) * self.spec.max_iter
+        n_products = 2 * n_updates * (1 + len(self.folds)) * n_outputs
+        cost = self.n_rows * (self.n_features + n_outputs) ** 2
+        return n_products * self.data.problem.design.n_stored > cost
+
+    def reduced(self):
+        return on_pseudo_rows(self.data, self.folds)
 
 
-def pays_summing(run, data, n_folds):
-    """Whether products with X of a run and its folds take longer than its moments.
+REDUCTIONS = InRowSpace, OnPseudoRows
 
-    In multiplications, as far as the plan goes.
-    """
-    n_rows, n_features = _shape(data)
-    products = 2 * run.n_updates * (1 + n_folds) * run.n_outputs
-    spent = n_rows * (n_features + run.n_outputs) ** 2
-    return products * data.problem.design.n_stored > spent
+
+def reduce_data(estimator, run, data, folds, recorded):
+    """The data of a run, and the folds as their rows: fewer, where that saves time."""
+    if data.problem.design.is_on_device:
+        # Products cost little there, and a basis of the rows would be as large as X.
+        return data, folds
+    if recorded is not None and recorded.coef_path_.shape[-1] != len(data.center):
+        return data, folds  # no run can continue that record
+    n_rows, n_features = len(data.rows), len(data.center)
+    updates = [run.spec.solver.update(n_rows)]
+    for phase in recorded._phases if recorded is not None else ():
+        updates.append(phase.first_update)
+    for kind in REDUCTIONS:
+        reduction = kind(
+            estimator,
+            run.spec,
+            run.estimates,
+            data,
+            folds,
+            n_rows,
+            n_features,
+            updates,
+            recorded,
+        )
+        if reduction.applies() and reduction.pays():
+            reduced = reduction.reduced()
+            if reduced is not None:
+                return reduced
+    return data, folds

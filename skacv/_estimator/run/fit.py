@@ -1,49 +1,47 @@
-"""The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
+"""The one fit: validate -> source -> problem -> run -> estimates -> attributes."""
 
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils import check_random_state
 
 from ..._compat import (
+    CALLBACKS,
     CallbackSupportMixin,
     _fit_context,
-    on_host,
     with_callbacks,
 )
 from ..._warnings import warn
-from ...optim.growing import PathCache
-from ...optim.phases import first_updates, n_planned_updates
+from ...optim import costs
+from ...optim.array_path import PathCache
 from ...optim.threads import threads_for
-from ...optim.trajectory import Trajectory
+from ...optim.trajectory import Trajectory, first_updates, n_planned_updates
 from ...risk.left_out.methods import is_cheap
 from ...risk.left_out.replicas import replicas_beside
 from ...risk.left_out.side_runs import SideFolds
 from ..collections import is_collection, on_workers
-from ..data.training_data import column_data
-from ..devices import attributes_on_device_of, in_numpy, of_record
+from ..data.training_data import column_data, replace_fitted
+from ..devices import in_numpy, of_record
 from ..estimates.fitted_state import MOST_KEPT
 from ..estimates.folds import routing_of
 from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
-from ..estimates.readers import ESTIMATES, read
+from ..estimates.readers import ESTIMATES, estimates_on, read
 from ..estimates.recording import SECONDS_TO_READ, Limit, Price
 from ..parameters import are_same, keeps_data, snapshot
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data_reduction import reduce_data
+from .plan import ModelSpec
 from .progress import FitProgress
-from .streaming import replace_fitted, rows_to_fit, stay_on_workers
+from .source import Source, shape_of, source_of, takes_moments_of
+from .warm_start import as_recorded, starting_point
 
-# Seconds that an update takes, with folds: for an entry of X, or of the second moments
-# of the columns where these are enough; for an entry of held-out rows, which are
-# predicted many iterates at a time; and what it takes of however few. And seconds for a
-# product of two entries in second moments.
-SECONDS_OF_ENTRY, SECONDS_OF_PREDICTION, SECONDS_OF_UPDATE = 1e-8, 2e-10, 1e-4
-SECONDS_OF_MOMENT = 3e-10
-# Parameters that a run which goes on may have anew.
-AT_ANY_TIME = (
+# Parameters that may change while a run continues.
+CHANGEABLE = (
     "max_iter",
     "patience",
     "tol",
@@ -52,6 +50,49 @@ AT_ANY_TIME = (
     "n_jobs",
     "verbose",
 )
+
+
+@dataclass
+class FitRun:
+    """A run of a fit, which another fit may continue.
+
+    Attributes
+    ----------
+    estimates : list of Estimate
+        Those that are on.
+    seed : int
+        Draws batches, and whatever else belongs to the run.
+    plan : list of Phase
+        The whole run, by the parameters.
+    live, trajectory : LiveRun, Trajectory
+        The run so far, and its record without what patience discards.
+    best : int or None
+        The best iterate so far, if the run is evaluated as it goes.
+    known : dict of dict
+        Fitted attributes by the name of the estimate, as far as computed.
+    so_far : PathCache or None
+        State of the estimates of a run in stages since they were last computed. Other
+        runs are read as a whole, and so to the last digit like one longer run.
+    settings : dict or None
+        Parameters and metadata that another fit must have to continue the run; None
+        where none may.
+    """
+
+    spec: ModelSpec
+    source: Source
+    estimates: list
+    seed: int
+    data: Any = None
+    folds: list = field(default_factory=list)
+    groups: Any = None
+    plan: list = field(default_factory=list)
+    side_runs: Any = None
+    live: Any = None
+    trajectory: Any = None
+    best: int | None = None
+    known: dict = field(default_factory=dict)
+    so_far: PathCache | None = None
+    settings: dict | None = None
 
 
 class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
@@ -112,8 +153,10 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         TypeError
             If fit gets unknown keyword arguments.
         """
-        fit_to(self, (X, y, sample_weight), params, self.warm_start)
-        self._keep_predictions(MOST_KEPT)
+        passed = X, y, sample_weight
+        _, estimates = fit_to(self, passed, params, self.warm_start)
+        if estimates:
+            self._keep_predictions(MOST_KEPT)
         return self
 
     @with_callbacks
@@ -145,7 +188,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         bool
             Whether the run is complete.
         """
-        return fit_to(self, (X, y, sample_weight), params, True, n_updates)
+        is_over, _ = fit_to(self, (X, y, sample_weight), params, True, n_updates)
+        return is_over
 
     # ------------------------------------------------ what is another for kernels
 
@@ -154,33 +198,36 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         """Whether the fitted estimator keeps the rows, as a copy."""
         return keeps_data(self)
 
-    def _data_of(self, samples, encoded, folds, seed, resume):
-        """The problem of the samples, and the folds as rows of it.
+    def _data_of(self, run, samples, encoded, folds, recorded):
+        """The problem of the samples, and the folds of samples as rows of it.
 
-        ``folds`` are rows of the samples.
+        ``recorded`` is the estimator, where the run continues its record, or None.
         """
-        return reduce_data(self, linear_data(self, samples, encoded), folds, resume)
+        data = column_data(samples, encoded, self.fit_intercept, self.standardize)
+        return reduce_data(self, run, data, folds, recorded)
 
     def _side_runs(self, run):
         """The folds that run in the same products, if memory allows."""
+        if not run.folds:
+            return None
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         room = replicas_beside(problem, n_planned_updates(run.plan, []))
         if effective_n_jobs(self.n_jobs) > 1 or len(run.folds) >= room:
             return None
-        refit = self._spec().refit(run.data).of_run(planned)
-        folds = unseen_folds(run.folds, planned.rows_seen())
-        return SideFolds(problem, refit, folds) if folds else None
+        rule = run.spec.refit(run.data).of_run(planned)
+        return SideFolds(problem, rule, unseen_folds(run.folds, planned.rows_seen()))
 
     def _go_on(self, run, planned, progress):
-        """Take the updates of a plan; return whether it is complete."""
-        run.live.go_on(planned, progress.follower)
+        """Run the updates of a plan; return whether it is complete."""
+        run.live.go_on(planned, progress)
         run.trajectory = run.live.trajectory
         return planned == run.plan
 
     def _recorded(self, coef_path, intercept_path, run):
         """The recorded coefficients, as fitted attributes."""
         return {
-            **in_use(self, coef_path, intercept_path),
+            "coef_": coef_path[-1].copy(),
+            "intercept_": intercept_path[-1],
             "coef_path_": coef_path,
             "intercept_path_": intercept_path,
         }
@@ -197,60 +244,35 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         self._live = None
 
     def _check_data(self, X, y, sample_weight=None):
-        """Raise the error that ``fit`` would raise on invalid data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
-        sample_weight : array-like of shape (n_samples,), default=None
-        """
-        if not is_collection(X):  # of those workers say what is wrong
-            rows_to_fit(self, X, y, sample_weight)
+        """Raise the error that ``fit`` would raise on invalid data."""
+        if not is_collection(X):  # workers check those
+            spec = self._spec()
+            source_of(spec, X, y, sample_weight).validate(self, spec)
 
     def _loss_on(self, X, y):
-        """The loss of rows, if ``fit`` is called with these data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Raises
-        ------
-        ValueError
-            If ``fit`` would raise it on these data.
-        """
-        if stay_on_workers(self, X):
+        """The loss of rows, if ``fit`` is called with these data."""
+        spec = self._spec()
+        if is_collection(X) and not (spec.is_dual or takes_moments_of(spec, X)):
             return on_workers("data").loss_on(self, y)
-        return rows_to_fit(self, X, y, None).loss
+        source = source_of(spec, X, y, None)
+        source.validate(self, spec)
+        return source.loss
 
     @of_record
     def _parameters_at(self, t):
-        """The strength of the penalty at iterate ``t``, if the run has several.
+        """The parameter of the penalty at iterate ``t``, if the run has several values.
 
-        Returns
-        -------
-        dict
-            The name of its parameter and its value. Nothing at a start that the first
-            update moves away from: no strength has been used there.
+        Empty at a start that the first update changes: no strength has been used there.
         """
         strengths = self._spec().strengths
         if np.ndim(strengths.values) == 0 and not strengths.is_path:
             return {}
-        if t % (self.n_iter_ + 1) == 0 and not self._begins_at_solution():
-            return {}
+        if t % (self.n_iter_ + 1) == 0:
+            # A path of the lasso begins at its solution: all coefficients are zero.
+            for path in (vars(self).get("coef_path_"), self.intercept_path_):
+                if path is None or not np.array_equal(path[:1], path[1:2]):
+                    return {}
         return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
-
-    def _begins_at_solution(self):
-        """Whether the first update leaves the start as it is.
-
-        So does a path of the lasso that begins where all coefficients are zero.
-        """
-        paths = vars(self).get("coef_path_"), self.intercept_path_
-        return all(
-            path is not None and np.array_equal(path[:1], path[1:2]) for path in paths
-        )
 
     def _changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty."""
@@ -258,12 +280,9 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return bool((path != path[0]).any())  # they may be infinite
 
     def _ended_by(self):
-        """The parameter that has ended the run, None if it ended by itself.
+        """The Limit that has ended the run, None if it ended by itself.
 
-        Returns
-        -------
-        Limit or None
-            Its strengths, if all have been used, or else ``max_iter``.
+        Its strengths, if all have been used, or else ``max_iter``.
         """
         strengths, last = self._spec().strengths, self._phases[-1]
         if len(self._phases) < len(strengths):
@@ -287,69 +306,39 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return Limit(strengths.name, advice, unit, last.n_updates)
 
     def _default_patience(self):
-        """Iterates without an improvement after which ``patience="auto"`` stops.
-
-        Returns
-        -------
-        int or None
-            The number of updates at one sixth of the strengths along a "path"; None for
-            other runs, whose length the user has chosen.
-        """
-        return self._spec().patience(getattr(self, "_phases", ()))
+        """Iterates without an improvement after which ``patience="auto"`` stops."""
+        return self._spec().patience(vars(self).get("_phases", ()))
 
     def _price(self, n_rows, n_columns, n_outputs):
-        """What a run to data of a shape is expected to take, as a Price."""
+        """The Price of a run on data of a shape."""
         spec, n_entries = self._spec(), n_rows * n_columns
         smaller_side = min(n_rows, n_columns)
         start, n_used = SECONDS_TO_READ * n_entries, n_entries
         if spec.is_quadratic:
-            start += SECONDS_OF_MOMENT * n_entries * smaller_side
+            start += costs.SECONDS * costs.ENTRY * n_entries * smaller_side
         if spec.is_of_moments:
             n_used = smaller_side**2
-        update = SECONDS_OF_ENTRY * n_used + SECONDS_OF_PREDICTION * n_entries
-        n_updates = len(spec.strengths) * self.max_iter
-        return Price(start, SECONDS_OF_UPDATE + n_outputs * update, n_updates)
+        # Products with X, of the run and five folds, and their held-out predictions.
+        update = n_outputs * (36 * costs.ENTRY * n_used + costs.ENTRY * n_entries)
+        update = costs.SECONDS * (100 * costs.CALL + update)
+        return Price(start, update, len(spec.strengths) * self.max_iter)
 
     def _leaves_one_out_cheaply(self, X, y):
-        """Whether leave-one-out of every row takes about as long as a few folds.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Raises
-        ------
-        ValueError
-            If y is invalid for this estimator.
-        """
+        """Whether leave-one-out of every row takes about as long as a few folds."""
         shape = shape_of(X)
         if is_collection(X) or len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        return is_cheap(self._spec().workload(shape, y))
+        return is_cheap(self._spec().cost(shape, y))
 
     @of_record
     def _held_out_losses(self, name, y):
-        """Loss of the held-out predictions of every iterate on every row.
-
-        Parameters
-        ----------
-        name : str
-            Name of the estimate, "loo" or "cv".
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            As passed to fit.
-
-        Returns
-        -------
-        HeldOutLosses or None
-            None if this fit has no such predictions.
-        """
+        """HeldOutLosses of "loo" or "cv", or None without held-out predictions."""
         if self._row_weights is None:  # of a summary, or of rows on workers
             return None
         return held_out_losses_of(self, ESTIMATES[name], y)
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "coef_")
+        return "coef_" in vars(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -358,130 +347,134 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-def shape_of(X):
-    """The shape of X, which may not be an array."""
-    return X.shape if hasattr(X, "shape") else np.asarray(X).shape
-
-
-def linear_data(estimator, samples, encoded):
-    """The problem of the samples, on the columns of X."""
-    if estimator.standardize:
-        samples = samples.standardized(encoded.weights, estimator.fit_intercept)
-    return column_data(samples, encoded, estimator.fit_intercept)
-
-
-def in_use(estimator, coef_path, intercept_path):
-    """Coefficients of the last row of a path, as fitted attributes."""
-    name = "dual_coef_" if estimator._spec().is_dual else "coef_"
-    return {name: coef_path[-1].copy(), "intercept_": intercept_path[-1]}
-
-
 def fit_to(estimator, passed, params, resume, n_updates=None):
     """Fit an estimator, or continue its run.
 
-    Parameters
-    ----------
-    passed : tuple
-        X, y and sample_weight as passed to fit.
-    params : dict
-        Further arguments, for the splitter.
-    resume : bool
-        Whether to continue the recorded run, if there is one.
-    n_updates : int or None
-        Total number of updates of a run in stages.
-
-    Returns
-    -------
-    bool
-        Whether the run is complete.
+    ``passed`` is X, y and sample_weight; ``params`` are further arguments, for the
+    splitter; ``n_updates`` is the total number of updates of a run in stages. Returned
+    are whether the run is complete, and the estimates that are on. Nothing is set on
+    the estimator before everything has succeeded.
     """
-    # Nothing reaches the estimator before everything has succeeded.
-    X, y, sample_weight = passed
-    if not is_collection(X):
-        passed = X, on_host(y), on_host(sample_weight)
-    former = in_numpy(estimator)
-    # A collection may not know how many rows it has: its products are on workers.
-    with threads_for(() if is_collection(X) else shape_of(X)):
-        run = _begun(former, passed, params, resume, n_updates)
-    planned = first_updates(run.plan, n_updates)
-    progress = _progress(estimator, run, planned, (X, y, passed[2]))
+    # The specification of the run, and its rows.
+    spec = estimator._spec()
+    source = source_of(spec, *passed)
+    former, live, settings = estimator, None, None
+    # A run can be continued with the same parameters and metadata.
+    if resume or n_updates is not None:
+        former, settings = in_numpy(estimator), {"passed": params}
+        for name, value in estimator.get_params(deep=False).items():
+            if name not in CHANGEABLE:
+                settings[name] = value
+        live = former._live if resume else None
+    with threads_for(source.shape):
+        # The run: that of the last fit where it continues, or a new one.
+        continues = live is not None and are_same(live.settings, settings)
+        has_same = continues and n_updates is not None and live.source.is_of(source)
+        if not has_same:
+            source.validate(former, spec)
+            continues = continues and live.source.is_same(source)
+        if continues:
+            plan = [replace(phase, n_updates=spec.max_iter) for phase in live.plan]
+            run = replace(live, spec=spec, plan=plan)
+        else:
+            run = _begun(former, spec, source, params, resume, n_updates)
+            if n_updates is not None or (resume and spec.is_dual):
+                run.settings = snapshot(settings)
+    planned, progress = first_updates(run.plan, n_updates), None
+    if estimator.verbose or CALLBACKS in vars(estimator):
+        progress = _progress(estimator, source, run, planned)
+    # Its updates, and its estimates.
     with threads_for(run.data.problem.design.shape):
         is_over = estimator._go_on(run, planned, progress)
-        finished = run.finished(former)
+        finished = source.finish(former, run)
         attributes = read(finished)
     attributes["step_size_"] = run.plan[0].schedule.step_size
-    progress.finish(run.trajectory.coef[-1], attributes)
-    run.warn(finished)
-    attributes |= _kept(estimator, run)
-    moved = attributes_on_device_of(X, y, estimator, attributes)
-    replace_fitted(estimator, moved)
-    return is_over
+    if progress is not None:
+        progress.finish(run.trajectory.coef[-1], attributes)
+    source.warn(former, finished)
+    # The fitted attributes.
+    data = run.data
+    kept = data if keeps_data(estimator) else None
+    attributes |= {
+        "_phases": data.recorded_phases(run.trajectory.phases),
+        "_seed": run.seed,
+        "_loss": data.problem.loss,
+        "_row_weights": data.sample_weights,
+        "_groups": run.groups,
+        "_has_intercept": bool(estimator.fit_intercept),
+        "_data": data.put_away() if spec.is_dual else kept,
+        "_live": run if run.settings else None,
+        "_columns": data.columns,
+        "_replicas": None,
+        "_residuals_kept": None,
+        # The rows that partial_fit has added are not those of this fit.
+        "_summary": None,
+        "_host_arrays": {},
+        "_is_numpy_view": False,
+    }
+    replace_fitted(estimator, source.place(estimator, attributes))
+    return is_over, run.estimates
 
 
-def _begun(estimator, passed, params, resume, n_updates):
-    """A run on these data: at its start, or where the last fit ended."""
-    spec, live = estimator._spec(), estimator._live
-    settings = estimator.get_params(deep=False)
-    settings = {name: settings[name] for name in settings if name not in AT_ANY_TIME}
-    asked = {**settings, "passed": params}
-    may_go_on = resume and live is not None and are_same(live.asked, asked)
-    if may_go_on and n_updates is not None and live.rows.were_passed(passed):
-        return live.with_plan_of(estimator.max_iter)
-    rows = rows_to_fit(estimator, *passed)
-    if may_go_on and live.rows.is_same_as(rows):
-        return live.with_plan_of(estimator.max_iter)
-    is_lost = n_updates is None and "dual_coef_" in vars(estimator)
-    if spec.is_dual and resume and (live is not None or is_lost):
-        warn(
-            "warm_start=True with other data or parameters than before, or with a "
-            "model that was fitted without warm_start or pickled since: a new "
-            "trajectory starts at zero, since dual coefficients belong to their rows.",
-            UserWarning,
-        )
-    run = rows.run_type.begun(estimator, rows, params, resume)
-    if n_updates is not None:
-        run.so_far = PathCache()
-    if n_updates is not None or (resume and spec.is_dual):
-        run.asked = {**snapshot(settings), "passed": snapshot(params)}
+def _begun(estimator, spec, source, params, resume, n_updates):
+    """A new run: its data, its plan, and its start, at zero or at the last record."""
+    fitted = vars(estimator)
+    if spec.is_dual and resume:
+        is_lost = n_updates is None and "dual_coef_" in fitted
+        if estimator._live is not None or is_lost:
+            warn(
+                "warm_start=True with other data or parameters than before, or with a "
+                "model that was fitted without warm_start or pickled since: a new "
+                "trajectory starts at zero, since dual coefficients belong to their "
+                "rows.",
+                UserWarning,
+            )
+    # A record of dual coefficients cannot be continued on other rows.
+    if resume and not spec.is_dual and "_seed" in fitted:
+        seed = estimator._seed
+    else:
+        seed = int(check_random_state(estimator.random_state).randint(2**31))
+    run = FitRun(spec, source, estimates_on(estimator), seed)
+    run.so_far = None if n_updates is None else PathCache()
+    recorded = estimator if resume and "coef_path_" in fitted else None
+    run.data, run.folds, run.groups = source.problem(estimator, run, params, recorded)
+    problem = run.data.problem
+    shape, done = (problem.design.shape[1], problem.target.shape[1]), []
+    start = np.zeros((1, *shape))
+    if recorded is not None:
+        start, done = starting_point(recorded, run.data)
+    run.plan = spec.plan(run.data, seed, run.folds)
+    if done:
+        run.plan = as_recorded(run.plan, done, problem.design.dtype)
+    else:  # a record has no folds that could be continued
+        run.side_runs = source.side_runs(estimator, run)
+    spec.solver.check([*done, *run.plan])
+    run.live = source.live_type(
+        problem, run.plan, start, done=done, tol=spec.tol, side_runs=run.side_runs
+    )
     return run
 
 
-def _progress(estimator, run, planned, passed):
+def _progress(estimator, source, run, planned):
     """Progress reports, for callbacks and for printing."""
     data, phases = run.data, run.live.phases
 
     def reconstruct(coef):
-        found = in_use(estimator, *data.coefficients(coef[None]))
-        found |= {**data.names, "_loss": data.problem.loss}
-        return attributes_on_device_of(*passed[:2], estimator, found)
+        attributes = in_use(run.spec, *data.coefficients(coef[None]))
+        attributes |= {**data.names, "_loss": data.problem.loss}
+        return source.place(estimator, attributes)
 
     n_planned = sum(phase.n_updates for phase in run.plan)
     return FitProgress(
         estimator,
         n_planned_updates(planned, phases),
         max(n_planned, run.live.t + n_planned_updates(run.plan, phases)),
-        *passed,
+        *source.passed,
         reconstruct,
     )
 
 
-def _kept(estimator, run):
-    """The state kept for another fit, or for prediction intervals."""
-    data = run.data if keeps_data(estimator) else None
-    if estimator._spec().is_dual:
-        data = run.data.put_away()
-    return {
-        "_phases": run.data.recorded_phases(run.trajectory.phases),
-        "_seed": run.seed,
-        "_loss": run.data.problem.loss,
-        "_row_weights": run.data.sample_weights,
-        "_groups": run.groups,
-        "_has_intercept": bool(estimator.fit_intercept),
-        "_data": data,
-        "_live": run if run.asked else None,
-        "_columns": run.data.columns,
-        "_replicas": None,
-        "_residuals_kept": None,
-        # What partial_fit has taken in is not what has been fitted.
-        "_summary": None,
-    }
+def in_use(spec, coef_path, intercept_path):
+    """Coefficients of the last row of a path, as fitted attributes."""
+    name = "dual_coef_" if spec.is_dual else "coef_"
+    return {name: coef_path[-1].copy(), "intercept_": intercept_path[-1]}

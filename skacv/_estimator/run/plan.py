@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -9,13 +10,12 @@ import numpy as np
 
 from ...optim.families import except_last
 from ...optim.penalties import SquaredL2
-from ...optim.phases import Phase, smoothness_under
-from ...optim.schedules import GradientDescent, Nesterov, Newton
-from ...optim.trajectory import Trajectory
+from ...optim.schedules import GradientDescent, Nesterov, Newton, StochasticGradient
+from ...optim.trajectory import Phase, Trajectory, smoothness_under
+from ...optim.updates import Pass, ProximalGradient
+from ...risk.cost import RunCost
 from ...risk.leave_out_rule import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
-from ...risk.left_out.workload import Workload
-from .strengths import Strengths
 
 # Solvers that are schedules of a step size and all rows alone.
 SCHEDULES = {
@@ -26,24 +26,99 @@ SCHEDULES = {
     "gd": GradientDescent,
     "newton": Newton,
 }
-# The share of the strengths of a "path" without an improvement after which it may end:
-# on the data sets of the study of it (benchmarks) that loses nothing.
-PATIENT_SHARE = 1 / 6
-# Newton's method converges at a strength after about this number of updates.
-NEWTON_UPDATES = 10
+# Strengths of a "path" whose penalty is smooth: its iterates on the way from one
+# strength to the next are as good, and more updates at each bring them closer to its
+# end.
+N_SMOOTH_STRENGTHS = 10
 
 
-def updates_to_wait(n_strengths, n_updates):
-    """Number of updates without improvement that a run along many strengths may take.
+# ----------------------------------------------------------------- strengths
 
-    The first strengths may change next to nothing.
 
-    Parameters
-    ----------
-    n_updates : int
-        Number of updates at each of them.
+@dataclass(frozen=True)
+class Strengths:
+    """The parameter that sets how strong a penalty is: a number, or several in turn.
+
+    The strength is that of the mean form (1/n) sum_i (...) + g(b); ``values`` are those
+    of the parameter ``name``, a number, an array or "path". ``is_sum``: the objective
+    is a sum over the rows and a penalty, which weighs more where rows are left out.
+    ``n_path`` strengths of a "path" end at ``ratio`` times the first.
     """
-    return ceil(PATIENT_SHARE * n_strengths) * n_updates
+
+    values: Any
+    name: str = "alpha"
+    is_sum: bool = False
+    n_path: int = 30
+    ratio: float = 1e-3
+
+    @property
+    def is_path(self):
+        return isinstance(self.values, str)
+
+    def __len__(self):
+        return self.n_path if isinstance(self.values, str) else np.size(self.values)
+
+    def unit(self, data):
+        """The parameter's value at which the strength is one."""
+        return data.total_weight if self.is_sum else 1.0
+
+    def strength_of(self, value, data):
+        """The strength that a value of the parameter means."""
+        return float(value / self.unit(data))
+
+    def value_of(self, strength, data):
+        """The parameter's value of a strength."""
+        return float(strength * self.unit(data))
+
+    def check(self, values):
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError(
+                f"{self.name} must be finite and not negative, got {values.tolist()}."
+            )
+
+    def on(self, data, penalty):
+        """All strengths in order; ``penalty(1.0)`` is the penalty of strength one."""
+        if isinstance(self.values, str):
+            return self._path(data.problem, penalty(1.0))
+        values = np.atleast_1d(np.asarray(self.values, dtype=np.float64))
+        if values.ndim > 1 or not values.size:
+            raise ValueError(
+                f"{self.name} must be a number, a sequence of numbers or 'path', got "
+                f"an array of shape {values.shape}."
+            )
+        self.check(values)
+        return [self.strength_of(value, data) for value in values.tolist()]
+
+    def _path(self, problem, penalty):
+        n_columns = problem.design.shape[1]
+        # Coefficients that are not penalised are fitted first.
+        free = np.flatnonzero(penalty.unpenalized(n_columns))
+        gradient = problem.gradient(problem.fitted_on(free))
+        largest = penalty.largest_strength(gradient, problem.smoothness)
+        # All coefficients are zero there, however gradients are rounded: next to
+        # large means no more than half of their digits are left.
+        largest *= 1 + np.sqrt(np.finfo(problem.design.dtype).eps)
+        largest = max(largest, np.finfo(float).eps)
+        # Numbers of Python: those of NumPy would make single precision double.
+        return np.geomspace(largest, self.ratio * largest, len(self)).tolist()
+
+
+@dataclass(frozen=True)
+class InverseStrengths(Strengths):
+    """C, which multiplies the sum over the rows instead of the penalty."""
+
+    name: str = "C"
+    is_sum: bool = True
+
+    def check(self, values):
+        if np.isnan(values).any() or (values <= 0).any():
+            raise ValueError(f"C must be positive, got {values.tolist()}.")
+
+    def strength_of(self, value, data):
+        return float(1 / (value * data.total_weight))
+
+    def value_of(self, strength, data):
+        return 1 / (strength * data.total_weight) if strength else np.inf
 
 
 def ridge_penalty(strength, n_features):
@@ -51,16 +126,14 @@ def ridge_penalty(strength, n_features):
     return SquaredL2(strength)
 
 
+# ------------------------------------------------------------------- solvers
+
+
 @dataclass(frozen=True)
 class Solver:
-    """How a run takes its updates.
+    """The schedule of a run, with a step of one.
 
     Subclasses have schedules that depend on the data.
-
-    Attributes
-    ----------
-    schedule : Schedule
-        With a step of one.
     """
 
     schedule: Any
@@ -74,7 +147,7 @@ class Solver:
         return self.schedule
 
     def update(self, n_rows):
-        """An update of the kind that a run on so many rows will take."""
+        """An update of the kind that a run on so many rows consists of."""
         return next(iter(self.schedule.updates()))
 
     def smoothness(self, problem, schedule):
@@ -84,14 +157,7 @@ class Solver:
     def step_size(self, curvature, problem, schedule):
         """The automatic step, or the largest that is stable without any single row.
 
-        That raises L to at most L over the share of the weight that stays.
-
-        Parameters
-        ----------
-        curvature : float
-            The largest curvature of the penalties.
-        problem : Problem
-        schedule : Schedule
+        Leaving a row out raises L to at most L over the share of the other weights.
         """
         smoothness = self.smoothness(problem, schedule) + curvature
         if smoothness == 0:
@@ -101,24 +167,59 @@ class Solver:
         return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
 
     def automatic_step(self, smoothness, schedule, problem):
-        """1 / L, or what the schedule takes for it, if that is stable without rows."""
+        """1 / L, or the step that the schedule has instead."""
         if hasattr(schedule, "automatic_step"):
             return schedule.automatic_step(smoothness)
         return 1 / smoothness
 
     def check(self, phases):
         """Raise if recorded and planned phases cannot share a record."""
-        if len({bool(phase.first_update.n_batches) for phase in phases}) > 1:
-            raise ValueError(
-                "warm_start=True cannot continue a run in batches with updates on all "
-                "rows, or the other way round: leaving a row out means something else "
-                "in batches. Keep solver and batch_size, or set warm_start=False."
-            )
+        in_batches = bool(phases[0].first_update.n_batches)
+        for phase in phases[1:]:
+            if bool(phase.first_update.n_batches) != in_batches:
+                raise ValueError(
+                    "warm_start=True cannot continue a run in batches with updates on "
+                    "all rows, or the other way round: leaving a row out means "
+                    "something else in batches. Keep solver and batch_size, or set "
+                    "warm_start=False."
+                )
+
+
+@dataclass(frozen=True)
+class InRandomBatches(Solver):
+    """Stochastic gradient descent: passes over the rows in batches drawn at random.
+
+    Pass k has the step over k^decay.
+    """
+
+    schedule: None
+    batch_size: int
+    decay: float
+
+    def on(self, problem, seed):
+        n_rows = len(problem.target)
+        return StochasticGradient(1.0, self.decay, n_rows, self.batch_size, seed)
+
+    def update(self, n_rows):
+        n_batches = -(-n_rows // self.batch_size)
+        return Pass(ProximalGradient(1.0), ((),) * n_batches)
+
+    def smoothness(self, problem, schedule):
+        """Twice the expected smoothness (Gower et al. 2019, "SGD", section 3.1)."""
+        n_rows = len(problem.target)
+        size = min(self.batch_size, n_rows)
+        norms = problem.design.squared_row_norms() * problem.row_weights[:, 0]
+        largest = n_rows * problem.loss.curvature_bound(problem.target) * norms.max()
+        apart = (n_rows - size) / (size * (n_rows - 1))
+        return 2 * float((1 - apart) * problem.smoothness + apart * largest)
 
 
 def sees_moments_alone(update):
-    """Whether, with the squared error, it needs means and second moments alone."""
+    """Whether, with the squared error, an update depends on second moments alone."""
     return update.is_affine and not update.n_batches and update.preconditioner is None
+
+
+# ------------------------------------------------------------ specification
 
 
 def outputs_of_targets(y):
@@ -134,23 +235,22 @@ class ModelSpec:
     Attributes
     ----------
     penalty : callable
-        ``penalty(strength, n_features)``, the penalty of a strength on so many
-        coefficients, none of them an intercept, in the mean form.
+        ``penalty(strength, n_features)``, the penalty in the mean form, of so many
+        coefficients, none of them an intercept.
     max_iter : int
         Updates at every strength.
-    step_size : float or "auto"
     tol : float
         A phase ends where updates move less than that.
     is_quadratic : bool
         Whether the loss is the squared error, for which an intercept centres the data;
-        else it is the last coefficient.
+        else the intercept is the last coefficient.
     is_dual : bool
-        Whether coefficients belong to rows. Other rows then cannot continue a record,
-        and a fit without some of the rows takes the steps of the run as they are.
+        Whether coefficients belong to rows: other rows cannot continue a record, and a
+        fit without some of the rows has the steps of the run as they are.
     corrects_loo : bool
         Whether linearised leave-one-out is corrected at some iterates.
     outputs : callable
-        ``outputs(y)``, what is known of the outputs before a run, for ``Workload``.
+        ``outputs(y)``, properties of the outputs before a run, for ``RunCost``.
     """
 
     penalty: Callable[[float, int], Any]
@@ -166,8 +266,9 @@ class ModelSpec:
     outputs: Callable[[Any], dict] = outputs_of_targets
 
     @classmethod
-    def of(cls, estimator, penalty, strengths, solver, **others):
-        """With what else the parameters of an estimator say."""
+    def of(cls, estimator, penalty, strengths, solver, **settings):
+        """The specification with the other parameters of an estimator."""
+        parameters = vars(estimator)
         return cls(
             penalty=penalty,
             strengths=strengths,
@@ -175,8 +276,8 @@ class ModelSpec:
             fit_intercept=estimator.fit_intercept,
             max_iter=estimator.max_iter,
             step_size=estimator.step_size,
-            corrects_loo=getattr(estimator, "loo_correction", True),
-            **{"tol": estimator.tol, **others},
+            corrects_loo=parameters.get("loo_correction", True),
+            **{"tol": estimator.tol, **settings},
         )
 
     @property
@@ -196,13 +297,13 @@ class ModelSpec:
         return self.takes_summaries and sees_moments_alone(self.solver.update(2))
 
     def penalty_on(self, n_columns, strength):
-        """The penalty of all coefficients, of which it spares an intercept."""
-        if not self.has_constant:
+        """The penalty of all coefficients but an intercept."""
+        if self.is_quadratic or not self.fit_intercept:
             return self.penalty(strength, n_columns)
         return except_last(self.penalty(strength, n_columns - 1), n_columns)
 
     def refit(self, data):
-        """The effect on the fit of leaving out some of the rows.
+        """The rule by which rows are left out of the fit.
 
         A gradient of dual coefficients is a sum over rows, times step_size / n as it
         is, so a refit is stable wherever the run is.
@@ -215,47 +316,47 @@ class ModelSpec:
         )
 
     def plan(self, data, seed, folds=()):
-        """All phases that are asked for, with an automatic step for all folds.
+        """All phases of the run, with an automatic step for all folds.
 
         The step does not depend on estimates of the run.
         """
-        problem, n_columns = data.problem, data.problem.design.shape[1]
-        strengths = self.strengths.on(data, self.penalty_on(n_columns, 1.0))
-        penalties = [self.penalty_on(n_columns, strength) for strength in strengths]
-        # The strongest penalty has the largest curvature.
-        strongest = max(penalties, key=lambda penalty: penalty.curvature)
+        problem = data.problem
+        penalty = partial(self.penalty_on, problem.design.shape[1])
+        strengths = self.strengths.on(data, penalty)
         schedule, step_size = self.solver.on(problem, seed), self.step_size
         if step_size == "auto":
+            # The strongest penalty has the largest curvature.
+            strongest = penalty(max(strengths))
             step_size = self.solver.step_size(strongest.curvature, problem, schedule)
+            if folds:
+                schedule = replace(schedule, step_size=float(step_size))
+                phase = Phase(strongest, schedule, self.max_iter)
+                step_size = min(step_size, self._stable_step(data, phase, folds))
         schedule = replace(schedule, step_size=float(step_size))
-        if folds and self.step_size == "auto":
-            phase = Phase(strongest, schedule, self.max_iter)
-            stable = self._stable_step(data, phase, folds)
-            schedule = replace(schedule, step_size=min(schedule.step_size, stable))
-        return [Phase(penalty, schedule, self.max_iter) for penalty in penalties]
+        return [Phase(penalty(value), schedule, self.max_iter) for value in strengths]
 
     def _stable_step(self, data, phase, folds):
         """A step at which no fold diverges: any, where that is certain beforehand."""
         problem = data.problem
-        refit = self.refit(data).of_run(Trajectory.planned([phase]))
+        rule = self.refit(data).of_run(Trajectory.planned([phase]))
         counts = counts_in(folds, len(problem.target))
-        weights = refit.without(problem, counts)
+        weights = rule.without(problem, counts)
         if are_surely_stable(problem, [phase], weights):
             return np.inf
         return min(
             float(stable)
-            for r in range(len(folds))
-            for _, stable in largest_stable_steps(problem, [phase], weights, r)
+            for fold in range(len(folds))
+            for _, stable in largest_stable_steps(problem, [phase], weights, fold)
         )
 
-    def workload(self, shape, y):
-        """The workload of a run on X of that shape, before the run."""
+    def cost(self, shape, y):
+        """The cost of a run on X of that shape, before the run."""
         n_columns = shape[1] + self.has_constant
         update = self.solver.update(shape[0])
         # Any strengths, if they differ: one update is that of several or not.
         numbers = range(len(self.strengths))
         penalties = [self.penalty_on(n_columns, 1.0 + k) for k in numbers]
-        return Workload(
+        return RunCost(
             shape=(shape[0], n_columns),
             lengths=[self.max_iter] * len(penalties),
             rules=[(update, penalty) for penalty in penalties],
@@ -265,21 +366,22 @@ class ModelSpec:
         )
 
     def patience(self, recorded=()):
-        """Number of iterates without improvement after which ``patience="auto"`` stops.
+        """Updates without improvement after which ``patience="auto"`` stops, or None.
 
-        Parameters
-        ----------
-        recorded : sequence of Phase
-            What has been run, if anything: the data may have chosen the schedule.
-
-        Returns
-        -------
-        int or None
-            The number of updates at one sixth of the strengths along a "path"; None
-            for other runs, whose length the user has chosen.
+        The data may have chosen the schedule of the ``recorded`` phases. Newton's
+        method converges at a strength after about ten updates.
         """
         if not self.strengths.is_path:
             return None
         schedule = recorded[-1].schedule if recorded else self.solver.schedule
-        most = NEWTON_UPDATES if isinstance(schedule, Newton) else self.max_iter
-        return updates_to_wait(len(self.strengths), min(most, self.max_iter))
+        longest = 10 if isinstance(schedule, Newton) else self.max_iter
+        return updates_to_wait(len(self.strengths), min(longest, self.max_iter))
+
+
+def updates_to_wait(n_strengths, n_updates):
+    """Updates without improvement that a run along many strengths may take.
+
+    The first strengths may change next to nothing. A sixth of the strengths of a "path"
+    loses nothing on the data sets of a study (benchmarks.studies).
+    """
+    return ceil(n_strengths / 6) * n_updates

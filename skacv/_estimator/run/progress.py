@@ -3,28 +3,19 @@
 from ..._compat import callback_context, has_callbacks
 from ..estimates.readers import ESTIMATES
 
-PRINTED_LINES = 10
-
 
 class FitProgress:
     """Reports every update of a run; an instance is the ``progress`` of ``run``.
 
-    Parameters
-    ----------
-    n_planned, n_total : int
-        Updates that this fit may add, and that the whole run may have.
-    X, y, sample_weight : as passed to fit
-        What callbacks may score.
-    reconstruct : callable
-        ``reconstruct(coef)`` gives the attributes of an estimator that can
-        predict, as if fit had stopped there.
+    Of ``n_total`` updates this fit adds ``n_planned``. ``reconstruct(coef)`` are the
+    attributes of an estimator that can predict, as if fit had stopped there.
     """
 
     def __init__(self, estimator, n_planned, n_total, X, y, sample_weight, reconstruct):
         self.estimator = estimator
         self.n_total = n_total
         self.reconstruct = reconstruct
-        self.every = max(1, n_total // PRINTED_LINES)
+        self.every = max(1, n_total // 10)
         self.context = None
         if has_callbacks(estimator):
             metadata = (
@@ -36,20 +27,14 @@ class FitProgress:
                 estimator=estimator, **self.data
             )
 
-    @property
-    def follower(self):
-        """This object if the run is watched, or None: objectives take time."""
-        is_watched = bool(self.estimator.verbose) or self.context is not None
-        return self if is_watched else None
-
     def __call__(self, t, coef, objective):
         """After update ``t``; true if a callback asks to stop."""
         if self.estimator.verbose and (t % self.every == 0 or t == self.n_total):
             self._print(f"iteration {t} of {self.n_total}, objective {objective:.6g}")
-        return self.told(coef)
+        return self.report_step(coef)
 
-    def told(self, coef):
-        """Tell callbacks of an update; true if one of them asks to stop."""
+    def report_step(self, coef):
+        """Report an update to callbacks; true if one of them asks to stop."""
         if self.context is None:
             return False
         task = self.context.subcontext(task_name="update")
@@ -60,8 +45,8 @@ class FitProgress:
             **self.data,
         )
 
-    def _print(self, said):
-        print(f"[{type(self.estimator).__name__}] {said}")
+    def _print(self, line):
+        print(f"[{type(self.estimator).__name__}] {line}")
 
     def report(self, attributes):
         """Print estimates of the run."""
@@ -76,7 +61,7 @@ class FitProgress:
                 )
 
     def finish(self, coef, attributes):
-        """After the run, with its last coefficients and what has been read from it."""
+        """Report the end of the run: its last coefficients and fitted attributes."""
         self.report(attributes)
         if self.context is not None:
             self.context.call_on_fit_task_end(

@@ -1,90 +1,15 @@
 """Estimators that can be fitted block by block, by ``partial_fit``."""
 
-from numbers import Integral
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._compat import _fit_context, available_if
 from ..._warnings import warn
-from ..collections import is_collection, on_workers
 from ..data.checks import names_of
 from ..data.row_summary import RowSummary
-from ..estimates.folds import ShuffledFolds
-from ..parameters import to_python_scalar
-from .array_rows import ArrayRows
-from .summary_data import SummarisedRows, check_outputs
-
-# Rows of Dask collections with more columns stay on their workers: their moments would
-# take longer than some hundred updates.
-MOST_COLUMNS_OF_COLLECTIONS = 2000
-
-
-def takes_moments_of(estimator, X):
-    """Whether the moments of a collection suffice, and are not too large.
-
-    Shapes: X (n_samples, n_features).
-    """
-    n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
-    return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and estimator._spec().is_of_moments
-
-
-def stay_on_workers(estimator, X):
-    """Whether X is a collection whose rows stay on its workers.
-
-    They do not if their moments suffice, or for kernels, which need pairs of rows.
-    """
-    if not is_collection(X) or estimator._spec().is_dual:
-        return False
-    return not takes_moments_of(estimator, X)
-
-
-def rows_to_fit(estimator, X, y, sample_weight):
-    """The validated rows for a fit.
-
-    Returns
-    -------
-    ArrayRows, SummarisedRows or RowsOnWorkers
-    """
-    if stay_on_workers(estimator, X):
-        return on_workers("fit").RowsOnWorkers.of(X, y, sample_weight)
-    if is_collection(X) and takes_moments_of(estimator, X):
-        n_folds, n_sampled = n_folds_asked(estimator), n_sampled_asked(estimator)
-        summarised = on_workers("summary").summarised
-        X = summarised(X, y, sample_weight, n_folds, n_sampled)
-        y = sample_weight = None
-    if isinstance(X, RowSummary) and estimator._spec().takes_summaries:
-        return SummarisedRows.of(estimator, X, y, sample_weight)
-    return ArrayRows.of(estimator, X, y, sample_weight)
-
-
-def n_folds_asked(estimator):
-    """Number of folds of ``cv``, 1 for None."""
-    cv = to_python_scalar(estimator.cv)
-    if cv is None:
-        return 1
-    if isinstance(cv, ShuffledFolds):  # a default: any random folds
-        return cv.n_splits
-    if not isinstance(cv, Integral):
-        raise ValueError(
-            "partial_fit assigns folds row by row: cv must be None or a number, "
-            f"not {type(cv).__name__}."
-        )
-    return cv
-
-
-def n_sampled_asked(estimator):
-    """Number of rows to keep: as many as ``loo`` leaves out, or the default."""
-    loo, usual = to_python_scalar(estimator.loo), RowSummary().n_sampled
-    return usual if isinstance(loo, bool | str) else max(loo, usual)
-
-
-def replace_fitted(estimator, attributes):
-    """Replace all former fitted attributes by new ones."""
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
-        delattr(estimator, name)
-    vars(estimator).update(attributes, _dropped=())
+from ..data.training_data import replace_fitted
+from .summary_data import check_outputs, n_folds_asked, n_sampled_asked
 
 
 def _is_of_moments(estimator):
@@ -98,7 +23,7 @@ def _is_of_moments(estimator):
 class TakesSummaries:
     """Regressors with the squared error, which need moments and a few rows only."""
 
-    # What partial_fit has taken in: unless it has been fitted, there is no ``n_iter_``.
+    # The rows of partial_fit: until it is fitted to them, there is no ``n_iter_``.
     _summary = None
 
     @available_if(_is_of_moments)
@@ -158,8 +83,14 @@ class TakesSummaries:
         True
         """
         if X is None:
-            self._check_taken_rows(y, sample_weight)
-            self._fit_to_taken_rows()
+            if y is not None or sample_weight is not None:
+                raise ValueError("partial_fit was passed y or sample_weight without X.")
+            if self._summary is None:
+                raise ValueError(
+                    "partial_fit() fits the model to the rows that partial_fit(X, y) "
+                    "has added, and there are none."
+                )
+            self._fit_to_added_rows()
             return self
         summary = self._summary
         is_anew = summary is None and "coef_" in vars(self)
@@ -178,18 +109,8 @@ class TakesSummaries:
         self._summary = summary
         return self
 
-    def _check_taken_rows(self, y, sample_weight):
-        """Raise if there are none to fit to, or ``partial_fit`` was passed others."""
-        if y is not None or sample_weight is not None:
-            raise ValueError("partial_fit was passed y or sample_weight without X.")
-        if self._summary is None:
-            raise ValueError(
-                "partial_fit() fits the model to the rows that partial_fit(X, y) has "
-                "added, and there are none."
-            )
-
-    def _fit_to_taken_rows(self):
-        """The fit to what ``partial_fit`` has taken in, once."""
+    def _fit_to_added_rows(self):
+        """Fit to the rows of ``partial_fit``, once."""
         summary = self._summary
         if summary is None or "n_iter_" in vars(self):
             return
@@ -199,7 +120,6 @@ class TakesSummaries:
             self._summary = summary
 
     def _why_missing(self, name):
-        """What to do for a fitted attribute that is missing; None if unknown."""
         is_fitted = name.endswith("_") and not name.startswith("_")
         if self._summary is None or "n_iter_" in vars(self) or not is_fitted:
             return super()._why_missing(name)

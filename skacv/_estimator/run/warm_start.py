@@ -1,4 +1,4 @@
-"""Where a run starts: at zero, or at the last iterate of the previous fit."""
+"""Where a run starts that continues the last fit: at its last iterate."""
 
 from dataclasses import replace
 
@@ -6,99 +6,74 @@ import numpy as np
 
 from ..._warnings import warn
 
-# Numbers that agree in such a share of their digits differ by rounding.
-DIGITS = 2 / 3
-# Relative difference of scales that is rounding, in single precision as well.
-SCALES = 1e-6
 
+def starting_point(recorded, data):
+    """Coefficients (t, n_columns, n_outputs) of a record, and phases that led there.
 
-def starting_point(estimator, data, resume):
-    """Coefficients to go on from, and the phases that led there.
-
-    Parameters
-    ----------
-    resume : bool
-        Whether to go on with what the estimator has recorded, if anything.
-
-    Returns
-    -------
-    path : ndarray of shape (n_iterates, n_columns, n_outputs)
-    phases : list of Phase
-
-    Raises
-    ------
-    ValueError
-        If the record has other features or outputs.
+    On other data than those of the record: the iterate in use, and no phases.
     """
     problem = data.problem
     shape = problem.design.shape[1], problem.target.shape[1]
-    if not (resume and hasattr(estimator, "coef_path_")):
-        return np.zeros((1, *shape)), []
-    path = data.iterates(estimator.coef_path_, estimator.intercept_path_)
+    path = data.iterates(recorded.coef_path_, recorded.intercept_path_)
     if path.shape[1:] != shape:
         raise ValueError(
             "warm_start=True needs as many features and outputs (targets, or "
-            f"classes) as before: {estimator.n_features_in_} and {path.shape[2]}, got "
+            f"classes) as before: {recorded.n_features_in_} and {path.shape[2]}, got "
             f"{data.names['n_features_in_']} and {shape[1]}."
         )
-    if _has_run_on(estimator, data, path):
-        return path, data.phases(estimator._phases)
+    if _is_path_on(recorded, data, path):
+        return path, data.phases(recorded._phases)
     warn(
         "warm_start=True with other data than before, or another loss, intercept or "
         "standardize: a new trajectory starts from coef_. Its estimates hold if "
         "coef_ was fitted on data that are independent of these.",
         UserWarning,
     )
-    return path[estimator.iteration_ : estimator.iteration_ + 1], []
+    return path[recorded.iteration_ : recorded.iteration_ + 1], []
 
 
 def as_recorded(plan, done, dtype):
     """A plan with the numbers of recorded phases, where they differ by rounding.
 
-    A run may go on with other numbers that stand for the same data, of which steps and
-    strengths come out with other last digits.
+    A reduced run may continue on other numbers, from which steps and strengths have
+    other last digits: two thirds of the digits have to agree.
     """
-    tolerance = np.finfo(dtype).eps ** DIGITS
-    return [_same_as_one_of(done, phase, tolerance) for phase in plan]
+    tolerance = np.finfo(dtype).eps ** (2 / 3)
+    phases = []
+    for phase in plan:
+        planned = phase.schedule.step_size, phase.penalty.strength
+        for recorded in done:
+            step, strength = recorded.schedule.step_size, recorded.penalty.strength
+            same = replace(
+                phase,
+                penalty=phase.penalty.with_strength(strength),
+                schedule=replace(phase.schedule, step_size=step),
+            )
+            if same.same_rule(recorded) and np.allclose(
+                planned, (step, strength), rtol=tolerance, atol=0
+            ):
+                phase = same
+                break
+        phases.append(phase)
+    return phases
 
 
-def _same_as_one_of(done, phase, tolerance):
-    for recorded in done:
-        step, strength = recorded.schedule.step_size, recorded.penalty.strength
-        same = replace(
-            phase,
-            penalty=phase.penalty.with_strength(strength),
-            schedule=replace(phase.schedule, step_size=step),
-        )
-        own = phase.schedule.step_size, phase.penalty.strength
-        if same.same_rule(recorded) and np.allclose(
-            own, (step, strength), rtol=tolerance, atol=0
-        ):
-            return same
-    return phase
-
-
-def _has_run_on(estimator, data, path):
+def _is_path_on(recorded, data, path):
     """Whether the recorded training errors are those of ``path`` on these data.
 
-    With an intercept now if there was one, and on the same columns. Only shifts of X
-    and y that the intercept takes up leave the errors unchanged, and those do not
-    change the trajectory either.
+    With an intercept now if there was one, and on columns of the same scales. Only
+    shifts of X and y that the intercept absorbs leave the errors unchanged, and those
+    do not change the trajectory either.
     """
-    has_intercept = bool(estimator.fit_intercept)
-    if estimator._has_intercept != has_intercept or not _has_columns(estimator, data):
+    if recorded._has_intercept != (data.is_centered or data.has_constant):
         return False
-    problem, train = data.problem, estimator.train_path_
+    before, columns = recorded._columns, data.columns
+    if not data.is_centered and before.centers != columns.centers:
+        return False
+    # A difference that is rounding in single precision as well.
+    if not np.allclose(before.scale, columns.scale, rtol=1e-6, atol=0):
+        return False
+    problem, train = data.problem, recorded.train_path_
     ends = [problem.mean_loss(problem.design.dot(path[t])) for t in (0, -1)]
-    tolerance = np.sqrt(np.finfo(estimator.coef_path_.dtype).eps) * train[0]
+    tolerance = np.sqrt(np.finfo(recorded.coef_path_.dtype).eps) * train[0]
     return np.allclose(ends, train[[0, -1]], rtol=0, atol=tolerance)
-
-
-def _has_columns(estimator, data):
-    """Whether penalties and steps of the record are of columns of the same scales.
-
-    Means that were subtracted do not matter where the run is centred in any case.
-    """
-    recorded, columns = estimator._columns, data.columns
-    is_alike = data.is_centered or recorded.centers == columns.centers
-    return is_alike and np.allclose(recorded.scale, columns.scale, rtol=SCALES, atol=0)

@@ -31,30 +31,13 @@ from .debiased import Debiased
 from .signal import of_labels
 from .single_index import ScaleByStrength
 
-# A direction is none of the columns where they vary less along it than this share of
-# how much they vary most. It is above the rounding of single precision.
-COLLINEAR = 1e-6
-# A combination of coefficients is not determined if it has this share, or more, in such
-# directions.
-UNDETERMINED = 1e-4
-# Newton's method: steps, and the relative length of the last one.
-N_STEPS, CONVERGED = 100, 1e-9
-# A step is halved at most so many times, until the loss rises by rounding only.
-N_HALVINGS, ROUNDING = 60, 1e-12
-
 
 class Basis(NamedTuple):
-    """An orthonormal basis of the space of some columns.
+    """An orthonormal basis of the space of columns, and directions that they lack.
 
-    Attributes
-    ----------
-    vectors : ndarray of shape (n_rows, rank)
-    to_coef : ndarray of shape (n_columns, rank)
-        From coordinates to coefficients of the columns.
-    missing : ndarray of shape (n_columns, n_columns - rank)
-        Directions that the columns, of unit size, do not determine.
-    size : ndarray of shape (n_columns,)
-        The root mean squares of the columns.
+    Shapes: vectors (n_rows, rank); to_coef (n_columns, rank), from coordinates to
+    coefficients; missing (n_columns, n_columns - rank), of columns of unit size; size
+    (n_columns,), their root mean squares.
     """
 
     vectors: np.ndarray
@@ -63,38 +46,35 @@ class Basis(NamedTuple):
     size: np.ndarray
 
     @classmethod
-    def of(cls, columns):
-        """The basis of columns (n_rows, n_columns), with at least as many rows."""
+    def of(cls, columns, tol=1e-6):
+        """The basis of columns (n_rows, n_columns), with at least as many rows.
+
+        Columns vary along a direction by more than ``tol`` of how much they vary most,
+        which is above the rounding of single precision, or the basis is without it.
+        """
         size = np.sqrt(np.mean(columns**2, axis=0))
         size[size == 0] = 1.0
         vectors, values, right = np.linalg.svd(columns / size, full_matrices=False)
-        rank = np.count_nonzero(values > COLLINEAR * values[0])
+        rank = np.count_nonzero(values > tol * values[0])
         to_coef = right[:rank].T / values[:rank] / size[:, None]
         return cls(vectors[:, :rank], to_coef, right[rank:].T, size)
 
-    def determines(self, combinations):
-        """Which combinations of the coefficients the columns determine.
+    def determines(self, combinations, tol=1e-4):
+        """Which combinations of coefficients have a share below ``tol`` in what lacks.
 
-        Shapes: combinations (n_asked, n_columns); returned (n_asked,), bool.
+        Shapes: combinations (n, n_columns); returned (n,), bool.
         """
         scaled = combinations / self.size
-        left_open = np.linalg.norm(scaled @ self.missing, axis=1)
-        return left_open <= UNDETERMINED * np.linalg.norm(scaled, axis=1)
+        open_part = np.linalg.norm(scaled @ self.missing, axis=1)
+        return open_part <= tol * np.linalg.norm(scaled, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
     """The minimum of the losses of one output, over the coordinates of a basis.
 
-    Attributes
-    ----------
-    coordinates : ndarray of shape (rank,)
-    predictor, slopes, curvature : ndarray of shape (n_rows,)
-        At the minimum; slopes are negative derivatives of the losses.
-    factor : tuple
-        Cholesky factor of the Hessian, of :func:`scipy.linalg.cho_factor`.
-    widths : ndarray of shape (n_rows,)
-        x_i'(X'DX)^-1 x_i.
+    ``factor`` is the Cholesky factor of the Hessian, ``widths`` are x_i'(X'DX)^-1 x_i.
+    Shapes: coordinates (rank,); predictor, slopes, curvature, widths (n_rows,).
     """
 
     coordinates: np.ndarray
@@ -105,39 +85,31 @@ class Minimum:
     widths: np.ndarray
 
     @classmethod
-    def of(cls, vectors, target, loss):
+    def of(cls, vectors, target, loss, max_iter=100, tol=1e-9):
         """By Newton's method from zero, with steps that are halved if they overshoot.
 
-        Parameters
-        ----------
-        vectors : ndarray of shape (n_rows, rank)
-            Orthonormal.
-        target : ndarray of shape (n_rows,)
-
-        Raises
-        ------
-        Unreadable
-            If there is no single minimum, or no row is left to tell the noise.
+        Unreadable if there is no single minimum, or no row is left to tell the noise.
+        Shapes: vectors (n_rows, rank), orthonormal; target (n_rows,).
         """
         coordinates = np.zeros(vectors.shape[1])
-        for _ in range(N_STEPS):
+        for _ in range(max_iter):
             step = _step(coordinates, vectors, target, loss)
             coordinates = coordinates + step
-            if np.linalg.norm(step) <= CONVERGED * np.linalg.norm(coordinates):
+            if np.linalg.norm(step) <= tol * np.linalg.norm(coordinates):
                 break
         else:
             raise _without_minimum(loss)
         predictor = vectors @ coordinates
         slopes, curvature = _derivatives(predictor, target, loss)
         try:
-            factor = _factor(vectors, curvature)
+            factor = cho_factor(vectors.T @ (curvature[:, None] * vectors))
         except np.linalg.LinAlgError:
             raise _without_minimum(loss) from None
         widths = np.einsum("ir,ri->i", vectors, cho_solve(factor, vectors.T))
-        found = cls(coordinates, predictor, slopes, curvature, factor, widths)
-        if found.trace <= CONVERGED * curvature.sum():
+        minimum = cls(coordinates, predictor, slopes, curvature, factor, widths)
+        if minimum.trace <= tol * curvature.sum():
             raise _without_minimum(loss)
-        return found
+        return minimum
 
     @property
     def leverages(self):
@@ -149,29 +121,19 @@ class Minimum:
         """The sum of D_i (1 - h_i)."""
         return self.curvature @ (1 - self.leverages)
 
-    @property
-    def dispersion(self):
-        """phi."""
-        return self.slopes @ self.slopes / self.trace
-
     def errors(self, combinations):
-        """Standard errors of combinations (n_asked, rank) of the coordinates."""
-        squares = np.einsum(
-            "ar,ra->a", combinations, cho_solve(self.factor, combinations.T)
-        )
-        return np.sqrt(self.dispersion * squares)
+        """Standard errors of combinations (n, rank) of the coordinates."""
+        dispersion = self.slopes @ self.slopes / self.trace
+        solved = cho_solve(self.factor, combinations.T)
+        return np.sqrt(dispersion * np.einsum("ar,ra->a", combinations, solved))
 
 
 @dataclass(frozen=True, eq=False)
 class Unpenalised:
     """The coefficients that minimise a loss without a penalty, and their errors.
 
-    Attributes
-    ----------
-    basis : Basis
-        That of the columns, the constant one included if there is an intercept.
-    minima : list of Minimum
-        One for every output.
+    The basis is that of the columns, the constant one included if there is an
+    intercept; there is one minimum for every output.
     """
 
     basis: Basis
@@ -179,19 +141,10 @@ class Unpenalised:
 
     @classmethod
     def of(cls, columns, target, loss):
-        """Fit them.
+        """Fit them, by a loss that is not coupled.
 
-        Parameters
-        ----------
-        columns : ndarray of shape (n_rows, n_columns)
-        target : ndarray of shape (n_rows, n_outputs)
-        loss : Loss
-            Not coupled.
-
-        Raises
-        ------
-        Unreadable
-            If rows are too few to tell the noise, or there is no single minimum.
+        Unreadable if rows are too few to tell the noise, or there is no single minimum.
+        Shapes: columns (n_rows, n_columns); target (n_rows, n_outputs).
         """
         n_rows, n_columns = columns.shape
         if n_rows <= n_columns:
@@ -205,17 +158,9 @@ class Unpenalised:
         return cls(basis, [Minimum.of(basis.vectors, y, loss) for y in outputs])
 
     def debiased(self, coef, combinations):
-        """Combinations of the coefficients, with their standard errors.
+        """Combinations of the coefficients as Debiased; ``coef`` are the iterate's.
 
-        Parameters
-        ----------
-        coef : ndarray of shape (n_asked, n_outputs)
-            What the iterate has for them.
-        combinations : ndarray of shape (n_asked, n_columns)
-
-        Returns
-        -------
-        Debiased
+        Shapes: coef (n, n_outputs); combinations (n, n_columns).
         """
         inner = combinations @ self.basis.to_coef
         estimates = [inner @ minimum.coordinates for minimum in self.minima]
@@ -225,21 +170,11 @@ class Unpenalised:
         return Debiased(coef, estimates, errors, degrees=n_rows - rank)
 
     def scale(self, X, labels, loss):
-        """The multiple of the truth that maximum likelihood estimates.
+        """The multiple of the truth that maximum likelihood estimates, as Scale.
 
         It is one where columns are few, and more with more columns. The standard errors
         already have the variance along the truth, which that of a debiased iterate
-        lacks; so the scale adds only its own.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-        labels : ndarray of shape (n_rows,)
-            0 or 1.
-
-        Returns
-        -------
-        Scale
+        lacks; so the scale adds only its own. Shapes: X (n_rows, n_features).
         """
         (minimum,) = self.minima
         effects = EffectsOfLabels.of(minimum, loss)
@@ -252,14 +187,7 @@ class Unpenalised:
 class EffectsOfLabels:
     """What the labels of rows do at a minimum, as :class:`LabelEffects` of a run.
 
-    Attributes
-    ----------
-    held_out : ndarray of shape (1, n_rows)
-        Predictors of the rows by the minimum without each, to second order.
-    jumps : ndarray of shape (1, n_rows)
-        The slope of the second label less that of the first.
-    trace : float
-        The sum of D_i (1 - h_i).
+    Shapes: held_out, jumps (1, n_rows); trace is the sum of D_i (1 - h_i).
     """
 
     held_out: np.ndarray
@@ -267,31 +195,30 @@ class EffectsOfLabels:
     trace: float
 
     @classmethod
-    def of(cls, minimum, loss):
-        """Read them from a :class:`Minimum`."""
+    def of(cls, minimum, loss, max_iter=100, tol=1e-9):
+        """Predictors without each row, to second order, and its slopes by both labels.
+
+        Slopes psi = -l'(y, U + W psi) of rows that take part, by Newton's method.
+        """
         responses = minimum.widths / (1 - minimum.leverages)
         held_out = minimum.predictor - responses * minimum.slopes
-        first, second = (
-            _slopes_with(held_out, responses, np.full_like(held_out, label), loss)
-            for label in loss.labels
-        )
+        slopes_by_label = []
+        for label in loss.labels:
+            target, predictor = np.full_like(held_out, label), held_out.copy()
+            for _ in range(max_iter):
+                slopes, curvature = _derivatives(predictor, target, loss)
+                step = predictor - held_out - responses * slopes
+                step /= 1 + responses * curvature
+                predictor -= step
+                if np.abs(step).max() <= tol:
+                    break
+            slopes_by_label.append(_derivatives(predictor, target, loss)[0])
+        first, second = slopes_by_label
         return cls(held_out[None], (second - first)[None], minimum.trace)
 
     def at_the_end(self, sums):
         """Sums over rows, (1, n_sums), over the trace."""
         return sums[-1] / self.trace
-
-
-def _slopes_with(held_out, responses, target, loss):
-    """Slopes psi = -l'(y, U + W psi) of rows that take part, by Newton's method."""
-    predictor = held_out.copy()
-    for _ in range(N_STEPS):
-        slopes, curvature = _derivatives(predictor, target, loss)
-        step = (predictor - held_out - responses * slopes) / (1 + responses * curvature)
-        predictor -= step
-        if np.abs(step).max() <= CONVERGED:
-            break
-    return _derivatives(predictor, target, loss)[0]
 
 
 def _derivatives(predictor, target, loss):
@@ -301,13 +228,8 @@ def _derivatives(predictor, target, loss):
     return slopes[:, 0], loss.curvature(target, predictor)[:, 0]
 
 
-def _factor(vectors, curvature):
-    """The Cholesky factor of the Hessian in a basis."""
-    return cho_factor(vectors.T @ (curvature[:, None] * vectors))
-
-
-def _step(coordinates, vectors, target, loss):
-    """A step of Newton's method, halved until the loss does not rise.
+def _step(coordinates, vectors, target, loss, max_halvings=60, rounding=1e-12):
+    """A step of Newton's method, halved until the loss rises by rounding only.
 
     Where too few rows have a curvature, as far from the targets of Huber's loss, the
     losses are replaced by parabolas above them.
@@ -315,22 +237,22 @@ def _step(coordinates, vectors, target, loss):
     predictor = vectors @ coordinates
     slopes, curvature = _derivatives(predictor, target, loss)
     try:
-        factor = _factor(vectors, curvature)
+        factor = cho_factor(vectors.T @ (curvature[:, None] * vectors))
     except np.linalg.LinAlgError:
         curvature = np.full_like(slopes, loss.curvature_bound(target[:, None]))
         if loss.is_of_residual:
-            left = target - predictor
-            np.divide(slopes, left, out=curvature, where=left != 0)
-        factor = _factor(vectors, curvature)
+            residual = target - predictor
+            np.divide(slopes, residual, out=curvature, where=residual != 0)
+        factor = cho_factor(vectors.T @ (curvature[:, None] * vectors))
     step = cho_solve(factor, vectors.T @ slopes)
 
-    def total(place):
+    def total(point):
         with np.errstate(over="ignore", invalid="ignore"):
-            return loss.value(target[:, None], (vectors @ place)[:, None]).sum()
+            return loss.value(target[:, None], (vectors @ point)[:, None]).sum()
 
     before = total(coordinates)
-    for _ in range(N_HALVINGS):
-        if total(coordinates + step) <= before + ROUNDING * abs(before):
+    for _ in range(max_halvings):
+        if total(coordinates + step) <= before + rounding * abs(before):
             break
         step = step / 2
     return step

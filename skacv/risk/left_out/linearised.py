@@ -67,9 +67,9 @@ def linearised_predictors(
     """Held-out linear predictors of every iterate, approximately.
 
     One output, or outputs that the loss couples. ``left_out`` has scales of ones for
-    passes in batches. ``map(function, blocks)`` goes through independent blocks of rows.
-    Returned with them: deviations of the last coefficients, and the largest error of the
-    row's predictor that evaluations of the correction have shown, roughly.
+    passes in batches. ``map(function, blocks)`` goes through independent blocks of
+    rows. Returned with them: deviations of the last coefficients, and the largest error
+    of the row's predictor that evaluations of the correction have shown, roughly.
 
     Shapes: predictors (n_iterates, n_left_out, n_outputs); deviations (n_left_out,
     n_columns, n_outputs); error_estimate (n_left_out,).
@@ -119,12 +119,17 @@ def replayed_steps(problem, trajectory, correction):
             replayed = ReplayedStep.on_all_rows(trajectory.coef, step)
             yield replayed._replace(predictor=predictor, evaluates=evaluates)
             continue
-        # Passes that are due evaluate on every batch; the next on all rows at its start.
+        # Passes that are due evaluate on every batch; the next on all rows at its
+        # start.
         at_start = (None, path[t]) if number - 1 in due_passes else None
         fits = WeightedFits(problem)
         parts = update.parts(fits, penalty, fits.start(trajectory.coef[t]))
         for k, part in enumerate(parts):
-            rows, coef, predictor = part.rows, part.coef[:, :, 0], part.predictor[:, :, 0]
+            rows, coef, predictor = (
+                part.rows,
+                part.coef[:, :, 0],
+                part.predictor[:, :, 0],
+            )
             yield ReplayedStep(
                 penalty=penalty,
                 update=update.update,
@@ -143,8 +148,9 @@ def replayed_steps(problem, trajectory, correction):
 class LinearisedCurvature:
     """The curvature of the loss at the recorded point, with the correction.
 
-    ``sizes`` are those of :func:`column_sizes`; ``correction`` is the last evaluated, or
-    None; ``error_estimate``, (n_replicas,), the largest errors that evaluations have shown.
+    ``sizes`` are those of :func:`column_sizes`; ``correction`` is the last evaluated,
+    or None; ``error_estimate``, (n_replicas,), the largest errors that evaluations have
+    shown.
     """
 
     def __init__(self, problem, left_out, sizes):
@@ -194,7 +200,9 @@ class LinearisedCurvature:
         curvature = curvature_matrix(problem, step.predictor)
         index = self._row_index(step.rows)
         own_shift = einsum("jr,jkr->rk", replicas.rows, point)[:, :, None]
-        slope = self.slope[index] + curvature_times(curvature[index], own_shift)[:, :, 0]
+        slope = (
+            self.slope[index] + curvature_times(curvature[index], own_shift)[:, :, 0]
+        )
         slope *= np.where(index[:, None] < 0, 0, problem.row_weights[index])
         self.row_slope = slope.T
         self.shift = curved = hessian_times(problem, curvature, point)
@@ -232,7 +240,7 @@ class LinearisedCurvature:
         self.error_estimate = np.maximum(self.error_estimate, error_estimate)
 
     def bounds(self):
-        """Norms of the columns times the length of the shifts of all slopes together."""
+        """Norms of the columns times the length of the shifts of all slopes."""
         rows, curvature, point, curved = self._point
         steepest = np.linalg.norm(curvature, axis=(1, 2)).max()
         stretch = steepest * einsum("jkr,jkr->r", point, curved)
@@ -240,7 +248,9 @@ class LinearisedCurvature:
         if self.correction is not None:
             missed = self.correction.length * self.correction.scale(point)
             length += self._norm_ratio(self.correction.rows) * missed.max(initial=0)
-        return self.norms * length + self.largest * np.abs(self.row_slope).max(initial=0)
+        return self.norms * length + self.largest * np.abs(self.row_slope).max(
+            initial=0
+        )
 
     def _norm_ratio(self, rows):
         """Largest ratio of a column's norm over a batch to that over all rows."""
@@ -251,10 +261,10 @@ class LinearisedCurvature:
 class Correction:
     """The correction as it was evaluated at the deviations ``point``.
 
-    ``rows``: its batch, or None; ``predictor``: their recorded predictors; ``row_index``:
-    the index among them of each row left out, or -1. ``length`` is the root of
-    sum_j w_j e_j^2, with e_j the part of row j: no entry of ``value`` exceeds that times
-    the norm of the column, sqrt(sum_j w_j x_j^2).
+    ``rows``: its batch, or None; ``predictor``: their recorded predictors;
+    ``row_index``: the index among them of each row left out, or -1. ``length`` is the
+    root of sum_j w_j e_j^2, with e_j the part of row j: no entry of ``value`` exceeds
+    that times the norm of the column, sqrt(sum_j w_j x_j^2).
 
     Shapes: predictor (n_batch, n_outputs); point, value (n_columns, n_outputs,
     n_replicas); row_index, length (n_replicas,).
@@ -306,8 +316,8 @@ class Correction:
 def gradient_of_slopes(design, point, slopes_at):
     """The gradient of slopes that depend on the predictors, for every replica.
 
-    ``slopes_at(rows, shift)`` are the slopes of a block of rows, which may overwrite the
-    predictors of the deviations there, ``shift``.
+    ``slopes_at(rows, shift)`` are the slopes of a block of rows, which may overwrite
+    the predictors of the deviations there, ``shift``.
 
     Shapes: point, returned (n_columns, n_outputs, n_replicas); shift (n, n_outputs,
     n_replicas).

@@ -4,8 +4,8 @@ Entry t of the path is the mean over rows of the loss, on the row, of iterate t 
 same run without the row. Nothing is refitted. The fastest method that applies to a run
 is used, see :func:`method_for`. All are exact but "linearised".
 
-A method is chosen by a :class:`~skacv.risk.cost.RunCost`, which may be only planned: how
-many rows are worth leaving out is decided before the run.
+A method is chosen by a :class:`~skacv.risk.cost.RunCost`, which may be only planned:
+how many rows are worth leaving out is decided before the run.
 """
 
 from collections.abc import Callable
@@ -170,8 +170,8 @@ def _task(problem, trajectory, rows, rule, settings):
 def _check_stable(task, predictors, suspicious=10):
     """Raise if predictors of a row diverge because a step is too large.
 
-    The largest stable step takes an eigenvalue: only for the row whose predictor changes
-    most, and only if by ``suspicious`` times the largest target.
+    The largest stable step takes an eigenvalue: only for the row whose predictor
+    changes most, and only if by ``suspicious`` times the largest target.
     """
     if task.trajectory.n_batches():
         return
@@ -201,12 +201,14 @@ def _screened(task):
 
 
 def _linearised(task):
-    """Curved losses, linearised at the recorded run, and exact where that is inaccurate."""
+    """Curved losses, linearised at the run, and exact where that is inaccurate."""
     predictors, deviations, error_estimate = linearised_predictors(
         *task.arguments(), task.correction
     )
     coef = task.trajectory.coef[-1] + deviations
-    inaccurate = np.flatnonzero(error_estimate > LARGEST_ERROR * task.problem.loss.scale)
+    inaccurate = np.flatnonzero(
+        error_estimate > LARGEST_ERROR * task.problem.loss.scale
+    )
     if inaccurate.size:
         exact = _by_replicas(replace(task, rows=task.rows[inaccurate]))
         predictors[:, inaccurate], coef[inaccurate] = exact
@@ -220,8 +222,9 @@ def _replicated(task):
 
 
 # Functions of a task of one output, or of coupled ones; of several for "replicas". They
-# return held-out predictors, (n_iterates, n_left_out, n_outputs), and a function without
-# arguments: the coefficients of the last iterate of one output, (n_left_out, n_columns).
+# return held-out predictors, (n_iterates, n_left_out, n_outputs), and a function
+# without arguments: the coefficients of the last iterate of one output, (n_left_out,
+# n_columns).
 READ = {"screened": _screened, "linearised": _linearised, "replicas": _replicated}
 
 

@@ -59,9 +59,9 @@ class SelfInfluences:
     its best linear prediction: with x_i those means of row i in the last ``n_passes``,
     their covariance over the rows is S + N / m: that of the influences and that of the
     noise, which shows in the spread of single targets, in ``n_noise_rows`` at most. The
-    influence in the last of them is predicted by mu + S_last (S + N / m)^-1 (x_i - mu), mu
-    the mean over the rows. Rows keep their order from pass to pass, so earlier passes
-    predict the last well; where targets resolve no row, all rows have the mean.
+    influence in the last of them is predicted by mu + S_last (S + N / m)^-1 (x_i - mu),
+    mu the mean over the rows. Rows keep their order from pass to pass, so earlier
+    passes predict the last well; where targets resolve no row, all rows have the mean.
 
     ``subsets`` are masks of the targets of every replicate.
     """
@@ -112,12 +112,12 @@ class RademacherLeaveOneOut:
     Where the run comes close to fitting a row, noise would outweigh its self-influence
     and the recursion diverge: from then on the row has the influence that
     :class:`SelfInfluences` predicts. The recursion is not linear in them, so the mean
-    square of the held-out residuals is corrected by the jackknife over groups of targets.
-    The run starts from the residuals ``start``; the record is of ``dtype``.
+    square of the held-out residuals is corrected by the jackknife over groups of
+    targets. The run starts from the residuals ``start``; the record is of ``dtype``.
 
     By iterate: ``residuals`` of the rows; ``bias`` of the mean of their squares by the
-    random targets, and its standard error ``mc_se``; ``degrees_of_freedom``, the trace of
-    the map from targets to predictions.
+    random targets, and its standard error ``mc_se``; ``degrees_of_freedom``, the trace
+    of the map from targets to predictions.
 
     Shapes: signs (n_rows, n_targets), entries +1 or -1: the random targets are minus
     these; rows (n_left_out,); start (n_rows, n_outputs).
@@ -136,8 +136,8 @@ class RademacherLeaveOneOut:
     def advance(self, visited, end):
         """Advance by a pass, from residuals on the target and on the random targets.
 
-        Shapes: visited (just before the batch of each row), end (after the pass) pairs of
-        (n_rows, n_outputs), (n_rows, n_targets).
+        Shapes: visited (just before the batch of each row), end (after the pass) pairs
+        of (n_rows, n_outputs), (n_rows, n_targets).
         """
         (visited, visited_random), (end, end_random) = visited, end
         signed = self._signs * end_random

@@ -11,10 +11,9 @@ from functools import partial
 import numpy as np
 
 from ...optim import costs
+from ...optim.array_path import Predictors, StoredPredictors, with_room
 from ...optim.blocks import MEMORY_BYTES, n_per_block, slices
 from ...optim.fits import WeightedFits
-from ...optim.growing import with_room
-from ...optim.predictors import Predictors, StoredPredictors
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
 from ..cost import WORTH_REPLICAS
@@ -35,7 +34,8 @@ def record_of_replicas(problem, trajectory, rule, counts, held_out):
 
     ``counts``: how often a replica has a row. ``held_out``: the rows of every replica.
 
-    Shapes: counts (n_rows, n_replicas); returned coef (n_columns, n_outputs, n_replicas).
+    Shapes: counts (n_rows, n_replicas); returned coef (n_columns, n_outputs,
+    n_replicas).
     """
     weights = rule.without(problem, counts)
     fits, start = WeightedFits(problem, weights), None
@@ -49,7 +49,7 @@ def record_of_replicas(problem, trajectory, rule, counts, held_out):
 
 
 def leave_folds_out(problem, trajectory, folds, rule, n_blocks=1, map=map):
-    """The FoldRecord of folds (fitted rows, held-out rows), every fold a replica: exact.
+    """The FoldRecord of folds (fitted and held-out rows), each a replica: exact.
 
     Arguments as of :class:`~skacv.risk.left_out.methods.LeaveOneOutTask`.
     """
@@ -71,7 +71,7 @@ def _record_of_folds(problem, trajectory, rule, folds):
 
 
 def fits_that_rise(fits, start, end):
-    """The fits whose training error is larger at ``end`` than at ``start``, or overflows."""
+    """Fits with a larger training error at ``end`` than at ``start``, or overflow."""
     start, end = (fits.value(fits.predictor_at(iterate)) for iterate in (start, end))
     return np.flatnonzero(~(end <= start))
 
@@ -139,7 +139,7 @@ def replicas_beside(problem, n_updates):
 
 @dataclass(frozen=True)
 class FoldRecord:
-    """The record of folds: their coefficients, for the design's columns, or predictions.
+    """The record of folds: coefficients for the design's columns, or predictions.
 
     ``values`` are linear predictors of the held-out rows, fold after fold.
 
@@ -176,7 +176,7 @@ class FoldRecord:
 
     @classmethod
     def joined(cls, records, design, held_out):
-        """One record of the folds of several, whose held-out rows are listed by record."""
+        """One record of the folds of several; ``held_out`` lists rows by record."""
         if any(record.values is not None for record in records):
             values = [
                 record.predictors(design, rows)
@@ -205,8 +205,8 @@ class RecordedFolds:
         self._keeps_coef = n_coef <= n_held_out and not problem.design.is_dual
         self._rows = np.concatenate([np.empty(0, int), *held_out])
         self._fold = np.repeat(np.arange(len(sizes)), sizes)
-        # Iterates wait until a product with several of them takes as long for each as it
-        # can, and longer while they stay in cache.
+        # Iterates wait until a product with several of them takes as long for each as
+        # it can, and longer while they stay in cache.
         n_bytes = n_coef * problem.target.shape[1] * problem.design.dtype.itemsize
         self._n_waiting = max(costs.ENTRY, n_per_block(n_bytes))
         self._waiting, self._arrays, self._n = [], {}, 0

@@ -20,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...optim.blocks import MEMORY_BYTES, n_per_block
+from ...optim.design import ROUNDINGS
 from ...optim.einsum import einsum
 from ...optim.families import OnColumns
 from ...optim.penalties import Penalty
-from ...optim.screen import ROUNDING, WorkingColumns, may_move
+from ...optim.screen import WorkingColumns, may_move
 from ...optim.updates import ProximalGradient
 
 # Arrays that a replica holds in an update, of as many entries as it has coefficients.
@@ -76,16 +77,17 @@ class ReplayedStep(NamedTuple):
 class RowReplicas:
     """The replicas of a block of rows, one update after the other.
 
-    ``curvature`` has the arrays ``shift``, H d_i, and ``row_slope``, s_i, and the methods
-    ``begin(replicas)``, ``look(replicas, step)``, which finds both at the gradient point
-    and returns the recorded gradient, ``extend(replicas, step)``, for columns that have
-    just joined, ``keep(indices)``, ``bounds()``, how far a replica may shift the gradient
-    of every column, and ``tighten(replicas, index)``, whether bounds are now less.
-    ``predicted`` are predictors of the rows left out, by the replicas without them.
+    ``curvature`` has the arrays ``shift``, H d_i, and ``row_slope``, s_i, and the
+    methods ``begin(replicas)``, ``look(replicas, step)``, which finds both at the
+    gradient point and returns the recorded gradient, ``extend(replicas, step)``, for
+    columns that have just joined, ``keep(indices)``, ``bounds()``, how far a replica
+    may shift the gradient of every column, and ``tighten(replicas, index)``, whether
+    bounds are now less. ``predicted`` are predictors of the rows left out, by the
+    replicas without them.
 
     Shapes: current, earlier, shift (n_working, n_outputs, n_replicas), every replica
-    contiguous in memory; rows (n_working, n_replicas); row_slope (n_outputs, n_replicas);
-    predicted (n_iterates, n_replicas, n_outputs).
+    contiguous in memory; rows (n_working, n_replicas); row_slope (n_outputs,
+    n_replicas); predicted (n_iterates, n_replicas, n_outputs).
     """
 
     def __init__(self, design, left_out, trajectory, curvature):
@@ -97,7 +99,9 @@ class RowReplicas:
         n_iterates, _, n_outputs = trajectory.coef.shape
         n_replicas, start = len(left_out.rows), trajectory.coef[0]
         self.rows = np.empty((n_replicas, 0), design.dtype).T
-        self.current = self.earlier = np.zeros((n_replicas, n_outputs, 0), design.dtype).T
+        self.current = self.earlier = np.zeros(
+            (n_replicas, n_outputs, 0), design.dtype
+        ).T
         self._join(np.flatnonzero(self.expand_to_groups(start.any(axis=1))))
         self.current += start[self.working.index, :, None]
         self.earlier = self.current
@@ -135,14 +139,14 @@ class RowReplicas:
         return point - recorded[self.working.index, :, None]
 
     def deviations(self, coef):
-        """Deviations from ``coef`` on all columns, (n_replicas, n_columns, n_outputs)."""
+        """Deviations on all columns, (n_replicas, n_columns, n_outputs)."""
         deviations = np.zeros((self.rows.shape[1], *coef.shape), coef.dtype)
         working = self.current - coef[self.working.index, :, None]
         deviations[:, self.working.index] = np.moveaxis(working, 2, 0)
         return deviations
 
     def drop(self, step):
-        """Drop columns that are zero in the last two iterates of all replicas and the run.
+        """Drop columns that are zero in the last two iterates of replicas and run.
 
         Returns the indices of the working columns that are kept.
         """
@@ -170,7 +174,7 @@ class RowReplicas:
     def _moving(self, step, sizes):
         """These columns, from the sizes of the gradient and the bounds of shifts."""
         bounds = self.loss_scale.max() * (sizes + self.curvature.bounds())
-        bounds *= 1 + ROUNDING * np.finfo(self.rows.dtype).eps
+        bounds *= 1 + ROUNDINGS * np.finfo(self.rows.dtype).eps
         weakest = min(1.0, self.penalty_scale.min())
         moves = may_move(step.penalty, bounds, step.update.step_size, weakest)
         moves = self.expand_to_groups(moves | step.following.any(axis=1))

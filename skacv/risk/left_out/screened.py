@@ -26,9 +26,8 @@ import numpy as np
 
 from ...optim import costs
 from ...optim.blocks import MEMORY_BYTES, blocks
-from ...optim.design import Design
+from ...optim.design import ROUNDINGS, Design
 from ...optim.einsum import einsum
-from ...optim.screen import ROUNDING
 from ...optim.trajectory import iterate
 from .row_replicas import (
     ReplayedStep,
@@ -50,7 +49,8 @@ def screened_residuals(problem, trajectory, left_out, largest_block, map):
     residuals: for every block columns and the deviations of the last iterate on them,
     and the index of every row in the blocks one after the other.
 
-    Shapes: residuals (n_iterates, n_left_out); deviations (n_rows, n_columns) in a block.
+    Shapes: residuals (n_iterates, n_left_out); deviations (n_rows, n_columns) in a
+    block.
     """
     design, target = problem.sqrt_weighted()
     sqrt_weight = np.sqrt(len(target) * problem.row_weights[:, 0])
@@ -75,7 +75,9 @@ def _residuals_of_block(trajectory, run, left_out):
     """Residuals of one block of rows, and its deviations at the end."""
     curvature = GramCurvature(run, left_out)
     replicas = RowReplicas(run.design, left_out, trajectory, curvature)
-    steps = map(partial(ReplayedStep.on_all_rows, trajectory.coef), trajectory.updates())
+    steps = map(
+        partial(ReplayedStep.on_all_rows, trajectory.coef), trajectory.updates()
+    )
     for _ in iterate(steps, replicas):
         pass
     residuals = replicas.predicted[:, :, 0]
@@ -89,8 +91,8 @@ def _residuals_of_block(trajectory, run, left_out):
 class ScreenedRun(NamedTuple):
     """What all blocks of rows read: rows and targets times the root of their weights.
 
-    Shapes: target (n_rows,); gradient of the loss (n_iterates, n_columns); norms, largest
-    entries of the columns (n_columns,); gram design' design / n_rows or None.
+    Shapes: target (n_rows,); gradient of the loss (n_iterates, n_columns); norms,
+    largest entries of the columns (n_columns,); gram design' design / n_rows or None.
     """
 
     design: Design
@@ -156,7 +158,7 @@ class GramCurvature:
         length = einsum("jkr,jkr->r", self.point, shift)
         across = einsum("jkr,jkr->r", self.point, self.shift)
         distance = np.clip(length + self.length - 2 * across, 0, None)
-        distance += ROUNDING * np.finfo(shift.dtype).eps * (length + self.length)
+        distance += ROUNDINGS * np.finfo(shift.dtype).eps * (length + self.length)
         distance = np.sqrt(distance.max(initial=0) / self.left_out.n_rows)
         change = np.abs(slope - self.row_slope).max(initial=0)
         self.shift_bound += run.norms * distance + run.largest * change
@@ -173,12 +175,15 @@ class GramCurvature:
         return self.shift_bound
 
     def tighten(self, replicas, index):
-        """Find the largest shifts of some columns, as many at a time as stay in cache."""
+        """Find the largest shifts of some columns, a block of them at a time."""
         point, slope = self.point[:, 0].T, self.row_slope[0]
         n_bytes = self.point.itemsize * self.left_out.n_rows
         for block in blocks(len(index), n_bytes, least=costs.ENTRY):
             columns = index[block]
-            factors, largest = self.gram.factors(point, columns), self.run.largest[columns]
+            factors, largest = (
+                self.gram.factors(point, columns),
+                self.run.largest[columns],
+            )
             entries = self._entries(replicas, columns)
             bound = largest_shift(*factors, slope, entries, largest)
             self.shift_bound[columns] = bound
@@ -203,8 +208,8 @@ class GramCurvature:
 class WorkingGram:
     """Inner products of working columns over n_rows, formed as they are needed.
 
-    Coefficients of replicas are rows here, (n_replicas, n_working). ``gram``: that of all
-    columns, or None.
+    Coefficients of replicas are rows here, (n_replicas, n_working). ``gram``: that of
+    all columns, or None.
     """
 
     def __init__(self, design, working, gram=None):
@@ -268,8 +273,8 @@ class WorkingGram:
 def largest_shift(left, right, row_slope, entries, sizes):
     """A bound of how far a replica may shift the gradient on some columns, (k,).
 
-    The shifts are ``left @ right.T`` less ``row_slope`` times ``entries * sizes``, computed
-    in single precision, with the rounding error of that added.
+    The shifts are ``left @ right.T`` less ``row_slope`` times ``entries * sizes``,
+    computed in single precision, with the rounding error of that added.
 
     Shapes: left (n_replicas, m), right (k, m), row_slope (n_replicas,), entries
     (k, n_replicas) of at most 1 in size, sizes (k,).

@@ -1,8 +1,8 @@
 """Folds and random targets that are fitted along with a run.
 
 Folds are fits with other row weights. Random targets, from which self-influences of
-kernel machines are estimated (:mod:`skacv.risk.left_out.rademacher_targets`), are fits to
-other targets. Both share the products of the run with the design.
+kernel machines are estimated (:mod:`skacv.risk.left_out.rademacher_targets`), are fits
+to other targets. Both share the products of the run with the design.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ class SideFolds(NoSideRuns):
         self._refits = rule.without(problem, counts_in(folds, len(problem.target)))
         self._start = self._end = self._recorded = None
 
-    def fits(self, problem):
+    def fits(self, problem, keeps_predictors=False):
         """The fits that run side by side, that of the problem first."""
         refits, n_run = self._refits, 1 + self.n_random
         run_weights = np.repeat(problem.row_weights.astype(np.float64), n_run, axis=1)
@@ -41,7 +41,7 @@ class SideFolds(NoSideRuns):
         scale = np.concatenate([np.ones(n_run), refits.penalty_scale])
         columns = refits.columns and refits.columns.beside_the_run(n_run)
         weights = Weights(weights, scale, refits.refits_intercept, columns)
-        return WeightedFits(problem, weights, self._targets())
+        return WeightedFits(problem, weights, self._targets(), keeps_predictors)
 
     def _targets(self):
         """Targets of all fits; None where they are those of the problem."""
@@ -97,8 +97,8 @@ class SideFolds(NoSideRuns):
 class RademacherSideRuns(SideFolds):
     """Random targets beside a run, and folds if there are any.
 
-    As many random targets as the problem has outputs are the targets of one fit, with the
-    weights and means of the run. ``left_out`` is a RademacherLeaveOneOut.
+    As many random targets as the problem has outputs are the targets of one fit, with
+    the weights and means of the run. ``left_out`` is a RademacherLeaveOneOut.
 
     Shapes: signs (n_rows, n_targets); rows to be left out (n_left_out,).
     """
@@ -134,5 +134,5 @@ class RademacherSideRuns(SideFolds):
         """Residuals of the run on the target, and on the random targets."""
         n_targets = self.signs.shape[1]
         random = predictor[:, :, 1 : 1 + self.n_random].reshape(len(predictor), -1)
-        residuals = predictor[:, :, 0] - self._problem.target
+        residuals = predictor[self.of_problem] - self._problem.target
         return residuals, random[:, :n_targets] + self.signs

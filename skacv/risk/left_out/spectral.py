@@ -34,8 +34,8 @@ from ...optim.blocks import CACHE_BYTES, n_per_block
 from ...optim.threads import in_one_thread
 from ..eigenbasis import NULL_DIRECTION, Eigenbasis, inverse_roots
 
-# Updates in an UpdateBlock. Twice as many double the work of feedback for each, and halve
-# all other work.
+# Updates in an UpdateBlock. Twice as many double the work of feedback for each, and
+# halve all other work.
 UPDATES_PER_BLOCK = 16
 
 
@@ -70,7 +70,7 @@ def _residuals_of_rows(basis, target, trajectory, nodes, transfer, left_out):
 
 
 def _on_nodes(rows, values, transfer):
-    """Parts ``rows * values`` interpolated on the nodes, (n_targets, n_nodes, n_rows)."""
+    """Parts ``rows * values`` on the nodes, (n_targets, n_nodes, n_rows)."""
     if transfer is None:
         return values.T[:, :, None] * rows.T
     weights = np.einsum("rk,rm->kmr", values, transfer)
@@ -84,8 +84,8 @@ def nodes_of(eigenvalues, trajectory, n_drives=16, tol=1e-14):
 
     A direction contributes in proportion to its eigenvalue, so it is eigenvalue times f
     that is interpolated, whatever f does near zero. Without weights, None, every
-    eigenvalue is a node; else parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes) for
-    every f that the run can make of a start at zero.
+    eigenvalue is a node; else parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes)
+    for every f that the run can make of a start at zero.
 
     Shapes: nodes (n_nodes,); transfer (rank, n_nodes).
     """
@@ -93,8 +93,8 @@ def nodes_of(eigenvalues, trajectory, n_drives=16, tol=1e-14):
         return eigenvalues, None
     responses = Responses(eigenvalues, trajectory.n_updates, n_drives)
     trajectory.followed_by(responses)
-    # Responses are polynomials of the eigenvalue, whose degree is the number of updates:
-    # as many random mixtures span them, and a few more to be safe.
+    # Responses are polynomials of the eigenvalue, whose degree is the number of
+    # updates: as many random mixtures span them, and a few more to be safe.
     sampled = np.concatenate(responses.sampled or [np.zeros((0, len(eigenvalues)))])
     n_mixtures = trajectory.n_updates + 1 + n_drives
     n_mixtures = min(n_mixtures, len(sampled), len(eigenvalues))
@@ -210,7 +210,8 @@ class SpectralReplay:
 class SingleUpdate(NamedTuple):
     """One update, of rows that have multipliers of their own.
 
-    Shapes: factor, earlier_factor (of the last two iterates), leverage (n_nodes, n_rows).
+    Shapes: factor, earlier_factor (of the last two iterates), leverage (n_nodes,
+    n_rows).
     """
 
     factor: np.ndarray
@@ -240,9 +241,9 @@ class UpdateBlock(NamedTuple):
     Residuals feed back into predictions within the block; the rest is a product of the
     ``response`` to units with the parts of the rows. ``response`` is that of a node, at
     the start and after each update, to a unit in the iterate at the start, in the one
-    before that, in the drive, and in the gradient of each update. ``feedback`` is added to
-    the prediction after an update for the residual at the gradient point of this one and
-    of each before, update by update.
+    before that, in the drive, and in the gradient of each update. ``feedback`` is added
+    to the prediction after an update for the residual at the gradient point of this one
+    and of each before, update by update.
 
     Shapes: response (1 + n_updates, 3 + n_updates, n_nodes); feedback (n_updates *
     (n_updates + 1) / 2, n_rows); leverage (n_nodes, n_rows).
@@ -272,7 +273,7 @@ class UpdateBlock(NamedTuple):
         return cls(response, feedback, leverage, n_kept)
 
     def replay(self, steps, parts, target, residual_scale, held_out):
-        """Write the root-weighted held-out residuals of one target, and advance its parts.
+        """Write the root-weighted residuals of one target, and advance its parts.
 
         Shapes: parts (3, n_nodes, n_rows), of the iterate, the one before it, and the
         drive; target (n_rows,); held_out (n_iterates, n_rows).

@@ -1,76 +1,138 @@
 """Derivatives of the iterates with respect to the loss derivatives of rows.
 
 With Q_{t,s} the response of iterate t to a shock in gradient s, x_i the rows, psi_i
-their slopes and D_i their curvatures (times n and the rows' weights), what is wanted
-is Z = W V for the temporal modes V of the slopes. The strictly lower triangular W is
+their slopes and D_i their curvatures (times n and the rows' weights), Z = W V is
+computed for the temporal modes V of the slopes. The strictly lower triangular W is
 the response of a row's own predictor in a run that does not have the row, c_i W where
 a row has c_i times the leverage of the average one. It solves
 
     sum_i c_i^2 D_ti Z_t = sum_{s<t,i} c_i D_ti x_i' Q_{t,s} x_i (V_s + c_i D_si Z_s).
 
-For random signs r_i the right hand side is the mean of what X'(c D_t r) says of one
-vector: the tangent at t of all shocks X'(r (V_s + c D_s Z_s)) so far. No Q and no W is
-ever formed; an update takes two products with X.
+For random signs r_i the right hand side is the mean of (X'(c D_t r))'u over the signs,
+with one vector u: the tangent at t of all shocks X'(r (V_s + c D_s Z_s)) so far. No Q
+and no W is ever formed; an update takes two products with X.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...optim.blocks import MEMORY_BYTES, blocks
+from ...optim.design import Design
+from ...optim.einsum import einsum
 from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ...optim.user import Arguments, no_move
-from .signed_rows import SignedRows, curvature_at
 from .tangents import Tangents
 
 
-def shocks_of_w(temporal, follows, total):
-    """The shocks r (V + c D Z), by which W V is found.
+def curvature_at(problem, predictor, rows=slice(None)):
+    """Curvature of rows at their linear predictors, times n and their weights.
 
-    Parameters
-    ----------
-    temporal : ndarray of shape (n_modes,)
-        V at a gradient.
-    follows : ndarray of shape (n_groups, n_modes)
-        Z there.
-    total : ndarray of shape (n_groups,)
-
-    Returns
-    -------
-    plain : ndarray of shape (n_modes,)
-        What the signs are multiplied by.
-    bent : ndarray of shape (n_groups, n_modes)
-        What signs times the curvature are multiplied by.
+    Shapes: returned (n_rows, n_outputs), or (n_rows, n_outputs, n_outputs) if coupled.
     """
-    return temporal, follows
+    curvature = problem.loss.curvature(problem.target[rows], predictor)
+    weights = len(problem.target) * problem.row_weights[rows, :1]
+    return curvature * weights.reshape(-1, *(1,) * (curvature.ndim - 1))
+
+
+@dataclass(frozen=True)
+class SignedRows:
+    """Rows of X on working columns, their signs r, and their leverages c.
+
+    The degrees of freedom of a row are less than one where rows are centred.
+
+    Shapes: signs (n_rows, n_outputs, n_probes); scales (n_rows,); probe (n_tangents,),
+    the signs of every tangent.
+    """
+
+    columns: Design
+    signs: np.ndarray
+    scales: np.ndarray
+    probe: np.ndarray
+    degrees: float = 1.0
+
+    def part(self, rows):
+        """Only these rows."""
+        columns = self.columns.rows(rows)
+        signs, scales = self.signs[rows], self.scales[rows]
+        return replace(self, columns=columns, signs=signs, scales=scales)
+
+    def source(self):
+        """X'r of every tangent, (n_working, n_outputs, n_tangents)."""
+        n_rows, *shape = self.signs.shape
+        source = self.columns.t_dot(self.signs.reshape(n_rows, -1))
+        return source.reshape(len(source), *shape)[:, :, self.probe]
+
+    def pulled(self, D, tangents):
+        """X'(c D r) of every tangent, also if there are none, and X'(D X tangents).
+
+        Shapes: all (n_working, n_outputs, n_tangents).
+        """
+        columns, signs, products = self.columns, self.signs, 0.0
+        (n_rows, n_outputs, n_probes), n_tangents = signs.shape, tangents.shape[2]
+        n_vectors = n_probes + n_tangents
+        flat = tangents.reshape(len(tangents), n_outputs * n_tangents)
+        bytes_each = signs.itemsize * n_outputs * n_vectors
+        for rows in blocks(n_rows, bytes_each, MEMORY_BYTES // 32):
+            is_all = rows == slice(0, n_rows)
+            block = columns if is_all else columns.rows(rows)
+            ahead = block.dot(flat).reshape(block.shape[0], n_outputs, n_tangents)
+            scaled = signs[rows] * self.scales[rows, None, None]
+            vectors = np.concatenate([scaled, ahead], axis=2)
+            # A matrix for every row where the loss couples the outputs.
+            bend = D[rows]
+            bent = bend @ vectors if D.ndim == 3 else bend[:, :, None] * vectors
+            products = products + block.t_dot(bent.reshape(len(bent), -1))
+        products = products.reshape(len(tangents), n_outputs, n_vectors)
+        return products[:, :, self.probe], products[:, :, n_probes:].copy()
+
+    def reading(self, D, bent):
+        """The :class:`Reading` by curvatures D and X'(c D r); by signs where D is 0."""
+        scales, n_alike = self.scales, 1
+        if D.ndim == 3:
+            n_alike = D.shape[1]
+            total = np.einsum("n,nkk->", scales**2, D)[None]
+            squares = np.einsum("n,nkl,nkl->", scales**3, D, D)[None]
+        else:
+            total, squares = scales**2 @ D, scales**3 @ D**2
+        if (total > 0).all():
+            return Reading(bent, self.degrees * total, squares / total)
+        by_signs = np.full_like(total, self.degrees * scales.sum() * n_alike)
+        return Reading(self.source(), by_signs, np.zeros_like(total))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The reading of Z: products of tangents with ``by``, divided by ``total``.
+
+    Z is fed back by the mean curvature. Shapes: by (n_working, n_outputs, n_tangents);
+    total, mean_curvature (n_groups,).
+    """
+
+    by: np.ndarray
+    total: np.ndarray
+    mean_curvature: np.ndarray
+
+    def of(self, tangents):
+        """The reading of Z from every tangent, (n_groups, n_tangents)."""
+        products = einsum("jkc,jkc->kc", self.by, tangents)
+        if len(self.total) < len(products):  # outputs that are coupled
+            products = products.sum(axis=0, keepdims=True)
+        return products / self.total[:, None]
 
 
 class CurvedTangents(Tangents):
     """The tangents of any loss.
 
-    Parameters
-    ----------
-    row_scales : ndarray of shape (n_rows,)
-        c.
-    temporal : ndarray of shape (n_updates, n_modes)
-        V.
-    signs : ndarray of shape (n_rows, n_outputs, n_probes)
-    n_by_mode : ndarray of shape (n_modes,), default=None
-        As of :class:`Tangents`; None is all probes for every mode.
-    shocks : callable
-        :func:`shocks_of_w`, or another of its kind.
-    degrees : float
-        Degrees of freedom of a row, as of :class:`SignedRows`.
+    Outputs that the loss couples are one group, others a group each. Every mode is
+    driven by all probes unless ``n_by_mode`` has their numbers. ``shocks_of(V, Z,
+    total)`` are the factors of r and of D r in the shocks at a gradient; (V, c Z) gives
+    W V.
 
-    Attributes
-    ----------
-    solution, responses
-        As of :class:`Tangents`. Outputs that the loss couples are one group, others a
-        group each, with a W of their own.
-    at_points : ndarray of shape (n_updates, n_groups, n_modes)
-        Z at the points where the gradients are taken.
-    mean_curvature : ndarray of shape (n_updates, n_groups)
-        The curvature that Z is fed back by, on average as it is read.
+    Shapes: row_scales (n_rows,); temporal (n_updates, n_modes); signs (n_rows,
+    n_outputs, n_probes); at_points (n_updates, n_groups, n_modes), Z at the gradients;
+    mean_curvature (n_updates, n_groups).
     """
 
     def __init__(
@@ -80,7 +142,7 @@ class CurvedTangents(Tangents):
         temporal,
         signs,
         n_by_mode=None,
-        shocks=shocks_of_w,
+        shocks_of=lambda V, Z, total: (V, Z),
         degrees=1.0,
     ):
         _, n_outputs, n_probes = signs.shape
@@ -94,50 +156,51 @@ class CurvedTangents(Tangents):
             n_outputs,
             n_each * points.n_positions,
         )
-        self._points, self._shocks_of, self._n_rows = points, shocks, len(signs)
+        self._points, self._shocks_of, self._n_rows = points, shocks_of, len(signs)
         # What rows have on any columns.
         self._signed = signs, row_scales.astype(signs.dtype), self._probe, degrees
         self.at_points = np.zeros_like(self.solution[1:])
         self.mean_curvature = np.zeros(self.at_points.shape[:2])
 
-    def _rows_on(self, following):
-        rows = SignedRows(following.columns, *self._signed)
+    def _on_columns(self, column_set):
+        rows = SignedRows(column_set.columns, *self._signed)
         self._source = rows.source()
         return rows
 
-    def _take(self, taken, point):
-        t, bend = taken.t, self._bend(taken.t)
-        bent, change = self._rows.pulled(bend, point)
-        reading = self._rows.reading(bend, bent)
-        self._note(t, slice(None), reading.of(self._current))
-        change -= self._shocks(t, slice(None), reading, point, self._source, bent)
-        self._step(taken, change / self._n_rows)
+    def take(self, step):
+        """Read Z where the update begins, and move all tangents on."""
+        point, D = self._point(step), self._curvature(step.t)
+        bent, change = self._on_set.pulled(D, point)
+        reading = self._on_set.reading(D, bent)
+        self._read(step.t, slice(None), reading.of(self._current))
+        shocks = self._shocks(step.t, slice(None), reading, point, self._source, bent)
+        self._finish(step, (change - shocks) / self._n_rows)
 
-    def _step(self, taken, change):
-        """One gradient step on the tangents, that led to a recorded iterate."""
-        self._advance(taken, change, self._coef[taken.t + 1, self._index])
+    def _finish(self, step, change):
+        """A gradient step that led to a recorded iterate; the last one is read."""
+        self._advance(step, change, self._coef[step.t + 1, self._index])
         last = len(self.temporal)
-        if taken.t + 1 == last:
-            reading = self._reading_of(self._rows, self._bend(last))
-            self._note(last, slice(None), reading.of(self._current))
+        if step.t + 1 == last:
+            reading = self._reading_of(self._on_set, self._curvature(last))
+            self._read(last, slice(None), reading.of(self._current))
 
-    def _bend(self, t):
+    def _curvature(self, t):
         return self._points.curvature(t).astype(self._dtype)
 
-    def _reading_of(self, rows, bend):
-        """How Z is read by some rows; no tangent is moved."""
-        bent, _ = rows.pulled(bend, self._current[:, :, :0])
-        return rows.reading(bend, bent)
+    def _reading_of(self, rows, D):
+        """How Z is read by rows, where no tangent is moved."""
+        bent, _ = rows.pulled(D, self._current[:, :, :0])
+        return rows.reading(D, bent)
 
     def _shocks(self, t, groups, reading, point, source, bent):
         """All shocks at a gradient, after Z there is read: X'(r (V + c D Z))."""
         self.mean_curvature[t, groups] = reading.mean_curvature
-        follows = reading.of(point) @ self._mixing
-        plain, through = self._shocks_of(self.temporal[t], follows, reading.total)
+        Z = reading.of(point) @ self._mixing
+        direct, through = self._shocks_of(self.temporal[t], Z, reading.total)
         self.at_points[t, groups] = through
-        found = source * plain[self.mode].astype(self._dtype)
-        found += bent * through[:, self.mode].astype(self._dtype)
-        return found
+        shocks = source * direct[self.mode].astype(self._dtype)
+        shocks += bent * through[:, self.mode].astype(self._dtype)
+        return shocks
 
 
 class BatchTangents(CurvedTangents):
@@ -149,16 +212,21 @@ class BatchTangents(CurvedTangents):
                                (V_s + [i in I_s] c_i D_si Z_s).
     """
 
-    def _take(self, taken, point):
-        t, bend, (batch,) = taken.t, self._bend(taken.t), taken.update.batches
-        reading = self._reading_of(self._rows, bend)
+    def take(self, step):
+        """Read Z by all rows where the update begins, and move all tangents on."""
+        point, D, (batch,) = (
+            self._point(step),
+            self._curvature(step.t),
+            step.update.batches,
+        )
+        reading = self._reading_of(self._on_set, D)
         # Only the batch feeds back.
-        share = len(batch) / len(bend)
-        reading = replace(reading, mean_curvature=share * reading.mean_curvature)
-        self._note(t, slice(None), reading.of(self._current))
-        bent, change = self._rows.some(batch).pulled(bend[batch], point)
-        change -= self._shocks(t, slice(None), reading, point, self._source, bent)
-        self._step(taken, change / len(batch))
+        mean_curvature = len(batch) / len(D) * reading.mean_curvature
+        reading = replace(reading, mean_curvature=mean_curvature)
+        self._read(step.t, slice(None), reading.of(self._current))
+        bent, change = self._on_set.part(batch).pulled(D[batch], point)
+        shocks = self._shocks(step.t, slice(None), reading, point, self._source, bent)
+        self._finish(step, (change - shocks) / len(batch))
 
 
 class PassTangents(CurvedTangents):
@@ -174,30 +242,28 @@ class PassTangents(CurvedTangents):
         self._fits = WeightedFits(points.problem)
         self._n_each = self.solution.shape[1] // points.n_positions
 
-    def _groups(self, position):
-        return slice(position * self._n_each, (position + 1) * self._n_each)
-
-    def _take(self, taken, point):
-        coef = self._coef[taken.t, :, :, None]
-        parts = taken.update.parts(self._fits, taken.penalty, coef)
+    def take(self, step):
+        """Move all tangents on by the steps of a pass, and read Z after it."""
+        self._point(step)
+        t, n_each = step.t, self._n_each
+        coef = self._coef[t, :, :, None]
+        parts = step.update.parts(self._fits, step.penalty, coef)
         for position, part in enumerate(parts):
-            self._visit(taken, position, part)
-        bend = self._bend(taken.t + 1)
-        for position, batch in enumerate(taken.update.batches):
-            reading = self._reading_of(self._rows.some(batch), bend[batch])
-            self._note(taken.t + 1, self._groups(position), reading.of(self._current))
-
-    def _visit(self, taken, position, part):
-        """Move the tangents on by the step on one batch."""
-        rows = self._rows.some(part.rows)
-        bend = curvature_at(self._points.problem, part.predictor[:, :, 0], part.rows)
-        bend = bend.astype(self._dtype)
-        bent, change = rows.pulled(bend, self._current)
-        reading = rows.reading(bend, bent)
-        change -= self._shocks(
-            taken.t, self._groups(position), reading, self._current, rows.source(), bent
-        )
-        self._advance(taken, change / len(part.rows), part.following[:, :, 0])
+            rows = self._on_set.part(part.rows)
+            predictor = part.predictor[:, :, 0]
+            D = curvature_at(self._points.problem, predictor, part.rows)
+            D = D.astype(self._dtype)
+            bent, change = rows.pulled(D, self._current)
+            groups = slice(position * n_each, (position + 1) * n_each)
+            change -= self._shocks(
+                t, groups, rows.reading(D, bent), self._current, rows.source(), bent
+            )
+            self._advance(step, change / len(part.rows), part.following[:, :, 0])
+        D = self._curvature(t + 1)
+        for position, batch in enumerate(step.update.batches):
+            reading = self._reading_of(self._on_set.part(batch), D[batch])
+            groups = slice(position * n_each, (position + 1) * n_each)
+            self._read(t + 1, groups, reading.of(self._current))
 
 
 class UserTangents(CurvedTangents):
@@ -211,17 +277,17 @@ class UserTangents(CurvedTangents):
         self._run = Iterates.at_rest(WeightedFits(points.problem), self._coef[0])
         self._former = None
 
-    def _advance(self, taken, change, following):
-        update, penalty = taken.update, taken.penalty
-        at = update.arguments(self._run.fits, penalty, self._run.state_before(taken))
+    def _advance(self, step, change, coef):
+        update, penalty = step.update, step.penalty
+        at = update.arguments(self._run.fits, penalty, self._run.state_before(step))
         if penalty.curvature:
             change = change + penalty.smooth_gradient(self._current)
-        if taken.restarts:
+        if step.restarts:
             self._former = change, no_move(at.state, self._current.shape[2])
         former, state = self._former
         moves = Arguments(self._current, self._earlier, change, former, state)
         ahead, state = update.moved(at, moves)
-        moved = penalty.prox_tangent(following[:, :, None], update.step_size, ahead)
-        self._earlier, self._current = self._current, moved.astype(change.dtype)
+        ahead = penalty.prox_tangent(coef[:, :, None], update.step_size, ahead)
+        self._earlier, self._current = self._current, ahead.astype(change.dtype)
         self._former = change, state
-        self._run.take(taken)
+        self._run.take(step)

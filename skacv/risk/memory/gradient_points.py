@@ -10,8 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...optim.array_path import StoredPredictors
+from ...optim.blocks import MEMORY_BYTES
 from ...optim.fits import WeightedFits
-from ...optim.predictors import StoredPredictors
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..reader import Unreadable
@@ -20,13 +21,10 @@ from .curved_tangents import (
     CurvedTangents,
     PassTangents,
     UserTangents,
+    curvature_at,
 )
-from .modes import MOST_KEPT, AlongRun, Modes, all_modes, modes_of
-from .signed_rows import curvature_at
+from .modes import AlongRun, Modes, all_modes, modes_of
 from .tangents import all_columns, column_sets
-
-# Modes that are smaller, relative to the largest, are rounding where all are wanted.
-RESOLUTION = 1e-12
 
 
 @dataclass(frozen=True)
@@ -40,25 +38,9 @@ class GradientPoints:
     problem: Problem
     trajectory: Trajectory
 
-    # Rows may have a W by their place in a pass.
+    # Rows may have a W by their position in a pass.
     n_positions = 1
     follower = CurvedTangents
-
-    @cached_property
-    def _ahead(self):
-        """How far beyond the last iterate gradients are taken, in units of a step.
-
-        Returns
-        -------
-        ahead : ndarray of shape (n_updates, 1, 1)
-        before : ndarray of int, shape (n_updates,)
-            The row of the record from which the step to the last iterate came.
-        """
-        taken = list(self.trajectory.updates())
-        # The point is affine in the last two iterates: it says its weights itself.
-        ahead = [each.update.point(1.0, 0.0) - 1.0 for each in taken]
-        ahead = np.array(ahead, self.problem.design.dtype).reshape(-1, 1, 1)
-        return ahead, np.array([each.before for each in taken], int)
 
     @property
     def n_updates(self):
@@ -67,10 +49,23 @@ class GradientPoints:
     @cached_property
     def predictor(self):
         """Linear predictors of the iterates; they are read several times."""
-        found = self.trajectory.predictor
-        if np.prod(found.shape) > MOST_KEPT:
-            return found
-        return StoredPredictors(found.of_rows(slice(None)))
+        predictor = self.trajectory.predictor
+        if 8 * np.prod(predictor.shape) > MEMORY_BYTES // 8:
+            return predictor
+        return StoredPredictors(predictor.of_rows(slice(None)))
+
+    @cached_property
+    def _ahead(self):
+        """How far beyond the last iterate gradients are taken, in units of a step.
+
+        And the row of the record from which the step to the last iterate came. Shapes:
+        (n_updates, 1, 1), (n_updates,).
+        """
+        steps = list(self.trajectory.updates())
+        # The point is affine in the last two iterates, so that 1 and 0 give its weight.
+        ahead = [step.update.point(1.0, 0.0) - 1.0 for step in steps]
+        ahead = np.array(ahead, self.problem.design.dtype).reshape(-1, 1, 1)
+        return ahead, np.array([step.before for step in steps], int)
 
     def at(self, t):
         """Linear predictors of all rows at the gradient of update t, or at the end."""
@@ -80,20 +75,11 @@ class GradientPoints:
         return predictor[t] + ahead[t] * (predictor[t] - predictor[before[t]])
 
     def curvature(self, t):
-        """Curvature of every row where :meth:`at` is, times n and its weight.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_outputs) or, where the loss couples these, \
-(n_rows, n_outputs, n_outputs)
-        """
+        """Curvature of every row where :meth:`at` is, times n and its weight."""
         return curvature_at(self.problem, self.at(t))
 
     def points(self, rows):
-        """Linear predictors of some rows (a slice) at all gradients, a new array.
-
-        Shapes: returned (n_updates, n_block, n_outputs).
-        """
+        """Predictors of a slice of rows at all gradients: (n_updates, n_block, ...)."""
         recorded = self.predictor.of_rows(rows)
         points, (ahead, before) = recorded[:-1], self._ahead
         if ahead.any():
@@ -103,41 +89,30 @@ class GradientPoints:
         return points
 
     def slopes(self):
-        """Minus the slopes of all rows at all gradients, times n and their weights.
-
-        Returns
-        -------
-        AlongRun
-        """
+        """Minus the slopes of all rows at all gradients, an :class:`AlongRun`."""
         target, loss = self.problem.target, self.problem.loss
         weights = len(target) * self.problem.row_weights
 
         def slopes(rows):
             # Replicas come last where a loss takes several predictors of a row.
-            found = loss.derivative(
-                target[rows, :, None], np.moveaxis(self.points(rows), 0, 2)
-            )
-            return np.moveaxis(found, 2, 0) * -weights[rows]
+            predictor = np.moveaxis(self.points(rows), 0, 2)
+            derivative = loss.derivative(target[rows, :, None], predictor)
+            return np.moveaxis(derivative, 2, 0) * -weights[rows]
 
         return AlongRun((self.n_updates, *target.shape), slopes)
 
-    def taken(self):
+    def rows_of_gradients(self):
         """Which rows every gradient takes, (n_updates, n_rows) or for all alike."""
         return np.ones((self.n_updates, 1), bool)
 
     def modes(self, accuracy):
-        """The modes V whose W V is wanted: those of the slopes."""
+        """The modes V whose W V is computed: those of the slopes."""
         return self.slope_modes(accuracy)
 
     def slope_modes(self, accuracy):
-        """The temporal modes of the slopes; all of them where ``accuracy`` is None.
-
-        Returns
-        -------
-        Modes
-        """
+        """The modes of the slopes; all of them where ``accuracy`` is None."""
         if accuracy is None or not self.n_updates:
-            return all_modes(self.slopes().of(slice(None)), RESOLUTION)
+            return all_modes(self.slopes().of(slice(None)))
         return modes_of(self.slopes(), accuracy.kept, accuracy.floor)
 
     def column_sets(self, dtype):
@@ -145,10 +120,7 @@ class GradientPoints:
         return column_sets(self.problem.design, self.trajectory, dtype)
 
     def tangents(self, *args, **kwargs):
-        """The tangents of the run, after the last update.
-
-        Arguments are those of :class:`CurvedTangents`, without the points.
-        """
+        """The :class:`CurvedTangents` of these points, after the last update."""
         return self.trajectory.followed_by(self.follower(self, *args, **kwargs))
 
     def response_of(self, Z, spatial, iterates, rows):
@@ -162,13 +134,8 @@ class GradientPoints:
     def response_adjoint(self, change, spatial, iterates):
         """The transpose of :meth:`response_of`, of all rows.
 
-        Shapes: returned (n_iterates, n_positions, n_modes).
-
-        Parameters
-        ----------
-        change : ndarray of shape (n_iterates, n_rows)
-        spatial, iterates
-            As for :meth:`response_of`.
+        Shapes: change (n_iterates, n_rows); returned (n_iterates, n_positions,
+        n_modes).
         """
         return (change @ spatial.T)[:, None]
 
@@ -185,21 +152,21 @@ class UserPoints(GradientPoints):
 class BatchPoints(GradientPoints):
     """The same where every update takes one batch of rows, and any.
 
-    Rows that were in other batches have other slopes to take off, so W is wanted
-    whole: its modes are the updates, of slopes that are zero out of the batch.
+    Rows that were in other batches have other slopes to take off, so all of W is
+    needed: its modes are the updates, of slopes that are zero out of the batch.
     """
 
     follower = BatchTangents
 
-    def taken(self):
-        found = np.zeros((self.n_updates, len(self.problem.target)), bool)
+    def rows_of_gradients(self):
+        is_in_batch = np.zeros((self.n_updates, len(self.problem.target)), bool)
         for t, (rows,) in enumerate(self.trajectory.batches()):
-            found[t, rows] = True
-        return found
+            is_in_batch[t, rows] = True
+        return is_in_batch
 
     def modes(self, accuracy):
         """One mode for every update, whatever the accuracy."""
-        spatial = self.slopes().of(slice(None)) * self.taken()[:, :, None]
+        spatial = self.slopes().of(slice(None)) * self.rows_of_gradients()[:, :, None]
         return Modes(np.eye(len(spatial)), spatial, np.ones(len(spatial)))
 
 
@@ -207,7 +174,7 @@ class PassPoints(GradientPoints):
     """The same where every update is a pass: all rows once, in batches.
 
     A row's slope is that just before the gradient of its batch. Rows of one batch are
-    read together: their W is that of their place in the passes.
+    read together: their W is that of their position in the passes.
     """
 
     follower = PassTangents
@@ -228,26 +195,25 @@ class PassPoints(GradientPoints):
         return all_columns(self.problem.design, self.n_updates, dtype)
 
     def response_of(self, Z, spatial, iterates, rows):
-        place = self._visits.position[iterates, rows]
-        own = Z[np.arange(len(Z))[:, None], place]
-        return np.einsum("tim,mi->ti", own, spatial)
+        position = self._visits.position[iterates, rows]
+        Z_of_rows = Z[np.arange(len(Z))[:, None], position]
+        return np.einsum("tim,mi->ti", Z_of_rows, spatial)
 
     def response_adjoint(self, change, spatial, iterates):
-        found = np.zeros((len(change), self.n_positions, len(spatial)))
-        for some, row, place in zip(found, change, self._visits.position[iterates]):
-            for m, own in enumerate(spatial):
-                some[:, m] = np.bincount(place, row * own, self.n_positions)
-        return found
+        n_positions, positions = self.n_positions, self._visits.position[iterates]
+        sums = [
+            [np.bincount(position, row * mode, n_positions) for mode in spatial]
+            for row, position in zip(change, positions)
+        ]
+        sums = np.reshape(sums, (len(change), len(spatial), n_positions))
+        return np.moveaxis(sums, 1, 2)
 
 
 class Visits:
-    """The predictor of every row when its batch was visited, and the time of the visit.
+    """Predictors of rows when their batch was visited, and its number in the pass.
 
-    Attributes
-    ----------
-    predictor : ndarray of shape (n_updates, n_rows, n_outputs)
-    position : ndarray of int, shape (n_updates + 1, n_rows)
-        The number of a row's batch in the pass that led to an iterate.
+    Shapes: predictor (n_updates, n_rows, n_outputs); position (n_updates + 1, n_rows),
+    in the pass that led to an iterate.
     """
 
     def __init__(self, problem, trajectory):
@@ -256,33 +222,30 @@ class Visits:
         self.predictor = np.empty(shape, trajectory.predictor.dtype)
         self.position = np.zeros(trajectory.predictor.shape[:2], int)
 
-    def take(self, taken):
+    def take(self, step):
         """Go through the steps of a pass."""
-        coef = self._coef[taken.t, :, :, None]
-        parts = taken.update.parts(self._fits, taken.penalty, coef)
+        coef = self._coef[step.t, :, :, None]
+        parts = step.update.parts(self._fits, step.penalty, coef)
         for number, part in enumerate(parts):
-            self.predictor[taken.t, part.rows] = part.predictor[:, :, 0]
-            self.position[taken.t + 1, part.rows] = number
+            self.predictor[step.t, part.rows] = part.predictor[:, :, 0]
+            self.position[step.t + 1, part.rows] = number
 
 
 def points_of(problem, trajectory):
     """The gradient points of a run, by the rows that its updates take.
 
-    Raises
-    ------
-    Unreadable
-        If some updates take all rows and others batches, or if passes of several
-        batches do not take every row once.
+    Unreadable if some updates take all rows and others batches, or if passes of several
+    batches do not take every row once.
     """
     if not all(update.is_affine for update, _ in trajectory.first_updates()):
         return UserPoints(problem, trajectory)
     batches = trajectory.batches()
-    n_batches = {len(each) for each in batches}
+    n_batches = set(map(len, batches))
     if n_batches <= {0}:
         return GradientPoints(problem, trajectory)
     rows = np.arange(len(problem.target))
     if 0 not in n_batches and all(
-        np.array_equal(np.sort(np.concatenate(each)), rows) for each in batches
+        np.array_equal(np.sort(np.concatenate(batch)), rows) for batch in batches
     ):
         return PassPoints(problem, trajectory)
     if n_batches == {1}:

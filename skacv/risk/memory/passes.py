@@ -23,133 +23,117 @@ from scipy.linalg import solve_triangular, toeplitz
 from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
-from .estimate import RiskEstimate
 from .modes import all_modes
-from .traces import is_number
-
-# Random labels.
-N_LABELS = 40
-# Modes of the residuals with a smaller share of the largest are rounding.
-RESOLUTION = 1e-7
+from .probes import N_PROBES, RiskEstimate, is_number
 
 
-def can_read(problem, trajectory):
-    """Whether it is the squared error and one linear pass, the same all along."""
+def is_one_map(trajectory):
+    """Whether all updates are the same linear pass through batches."""
     is_of_passes = all(update.n_batches for update, _ in trajectory.first_updates())
-    if not (problem.loss.is_quadratic and is_of_passes and trajectory.is_linear()):
+    if not (is_of_passes and trajectory.is_linear()):
         return False
     first = trajectory.phases[0]
-    one, other = islice(first.schedule.updates(), 2)
-    return one == other and all(phase.same_rule(first) for phase in trajectory.phases)
+    one, following = islice(first.schedule.updates(), 2)
+    return one == following and all(
+        phase.same_rule(first) for phase in trajectory.phases
+    )
 
 
-def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
-    """The RiskEstimate of a run; arguments as of :func:`.memory_matrix.estimate_risk`.
+def risk_of_passes(problem, trajectory, rule, method, rng):
+    """The RiskEstimate of a run of passes, from rows that no preconditioner has seen.
 
-    A number of probes is one of random labels. It is read from rows that no
-    preconditioner was made from, without row scales.
+    A number of probes is one of random labels; there are no row scales.
     """
-    n_labels = method if is_number(method) else N_LABELS
-    n_rows = len(problem.target)
+    n_labels = method if is_number(method) else N_PROBES
+    (n_rows, n_outputs), n_updates = problem.target.shape, trajectory.n_updates
     labels = random_signs((n_rows, n_labels), rng)
-    others = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
+    rows_read = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
     batches = trajectory.phases[0].first_update.batches
-    batches = [np.intersect1d(rows, others) for rows in batches]
-    batches = [rows for rows in batches if len(rows)]
-    side_runs = LabelledRun(problem, trajectory, labels, batches)
-    trajectory.followed_by(side_runs)
-    scale = n_rows / (n_rows - 1) if refit.refits_intercept else 1.0
+    batches = [np.intersect1d(batch, rows_read) for batch in batches]
+    run = trajectory.followed_by(
+        LabelledRun(problem, trajectory, labels, [b for b in batches if len(b)])
+    )
+
+    # Held-out residuals by all labels, and by all but one group of them.
     kept = label_groups(n_labels)
-    found = np.empty((len(kept), *side_runs.ended.shape))
-    for number, rows in enumerate(batches):
-        own = side_runs.visited[:, rows], side_runs.ended[:, rows]
-        for k, some in enumerate(kept):
-            influences = [
-                part[:, number, some].mean(axis=1)
-                for part in (side_runs.influence, side_runs.end_influence)
-            ]
-            found[k][:, rows] = scale * _held_out(*own, *influences)
-    return _estimate(problem, found[:, :, others], others, n_labels)
+    scale = n_rows / (n_rows - 1) if rule.refits_intercept else 1.0
+    residuals = np.empty((len(kept), n_updates + 1, n_rows, n_outputs))
+    for k, some_labels in enumerate(kept):
+        before = run.influence[:, :, some_labels].mean(axis=2)
+        after = run.end_influence[:, :, some_labels].mean(axis=2)
+        for number, rows in enumerate(run.batches):
+            held_out = run.ended[:, rows].copy()
+            if n_updates:
+                response = np.concatenate([[0.0], -np.diff(before[:, number])])
+                feedback = np.eye(n_updates) - toeplitz(response, np.zeros(n_updates))
+                visited = run.visited[:, rows].reshape(n_updates, -1)
+                e = solve_triangular(feedback, visited, lower=True, unit_diagonal=True)
+                response = -np.diff(after[:, number])
+                through = toeplitz(
+                    response, np.r_[response[0], np.zeros(n_updates - 1)]
+                )
+                held_out[1:] += (through @ e).reshape(held_out[1:].shape)
+            residuals[k][:, rows] = scale * held_out
+    residuals = residuals[:, :, rows_read]
+
+    # Noise of the self-influences adds to the squares; not more than all of them.
+    weights = problem.row_weights[rows_read].astype(np.float64)
+    weights = weights / weights.sum()
+    paths = np.mean(residuals**2, axis=3) @ weights[:, 0]
+    path, (bias, mc_se) = paths[0], jackknife(paths[0], paths[1:])
+    share = 1 - np.divide(bias, path, out=np.zeros_like(bias), where=bias < path)
+    E = residuals[0] * np.sqrt(len(rows_read) * weights)
+    E *= np.sqrt(share)[:, None, None]
+    modes = all_modes(E, resolution=np.sqrt(np.finfo(float).eps))
+    return RiskEstimate.of(
+        share * path,
+        mc_se,
+        modes.temporal,
+        modes.spatial,
+        weights,
+        len(weights),
+        n_probes=n_labels,
+    )
 
 
 class LabelledRun:
     """The run again, with random labels as further targets, and its residuals of both.
 
-    Attributes
-    ----------
-    visited : ndarray of shape (n_updates, n_rows, n_targets)
-        Residuals just before each row's batch.
-    ended : ndarray of shape (n_updates + 1, n_rows, n_targets)
-        Residuals after every pass.
-    influence, end_influence : ndarray of shape (..., n_batches, n_labels)
-        Means over the rows of a batch of labels times their residuals, before the
-        batch and after every pass.
+    Influences are means over a batch of labels times their residuals. ``visited`` and
+    ``influence`` are those just before each row's batch, the others after every pass.
+
+    Shapes: visited (n_updates, n_rows, n_targets); ended (n_updates + 1, ...);
+    influence (n_updates, n_batches, n_labels); end_influence (n_updates + 1, ...).
     """
 
     def __init__(self, problem, trajectory, labels, batches):
-        (n_rows, n_targets), n_labels = problem.target.shape, labels.shape[1]
-        self.labels, self.batches, self.n_targets = labels, batches, n_targets
-        target = np.concatenate([problem.target, -labels], axis=1)
-        beside = replace(problem, target=target.astype(problem.target.dtype))
+        n_labels, n_updates = labels.shape[1], trajectory.n_updates
+        self.labels, self.batches = labels, batches
+        self.target = np.concatenate([problem.target, -labels], axis=1)
+        target = self.target.astype(problem.target.dtype)
+        fits = WeightedFits(replace(problem, target=target))
         coef = np.pad(trajectory.coef[0], ((0, 0), (0, n_labels)))
-        self.target, self.iterates = (
-            target,
-            Iterates.at_rest(WeightedFits(beside), coef),
-        )
-        n_updates = trajectory.n_updates
-        self.visited = np.empty((n_updates, n_rows, n_targets))
-        self.ended = np.empty((n_updates + 1, n_rows, n_targets))
+        self.iterates = Iterates.at_rest(fits, coef)
+        self.visited = np.empty((n_updates, *problem.target.shape))
+        self.ended = np.empty((n_updates + 1, *problem.target.shape))
         self.influence = np.empty((n_updates, len(batches), n_labels))
         self.end_influence = np.empty((n_updates + 1, len(batches), n_labels))
-        self._note(self._predictor(), self.ended[0], self.end_influence[0])
+        self._read_end(0)
 
-    def take(self, taken):
+    def take(self, step):
         """Move the run on by a pass."""
-        self.iterates.take(taken)
-        t, state = taken.t, self.iterates.state
-        self._note(state.visited, self.visited[t], self.influence[t])
-        self._note(self._predictor(), self.ended[t + 1], self.end_influence[t + 1])
+        self.iterates.take(step)
+        visited = self.iterates.state.visited
+        self._read(visited, self.visited[step.t], self.influence[step.t])
+        self._read_end(step.t + 1)
 
-    def _predictor(self):
-        return self.iterates.fits.predictor_at(self.iterates.state.current)
+    def _read_end(self, t):
+        predictor = self.iterates.fits.predictor_at(self.iterates.state.current)
+        self._read(predictor, self.ended[t], self.end_influence[t])
 
-    def _note(self, predictor, residuals, influence):
-        found = predictor[:, :, 0] - self.target
-        residuals[:] = found[:, : self.n_targets]
-        signed = found[:, self.n_targets :] * self.labels
+    def _read(self, predictor, residuals, influence):
+        """Write the residuals of the targets, and the influences, into arrays."""
+        all_residuals, n_targets = predictor[:, :, 0] - self.target, residuals.shape[1]
+        residuals[:] = all_residuals[:, :n_targets]
+        signed = all_residuals[:, n_targets:] * self.labels
         influence[:] = [signed[rows].mean(axis=0) for rows in self.batches]
-
-
-def _held_out(visited, ended, influence, end_influence):
-    """Held-out residuals (n_iterates, n_rows, n_targets) by self-influences."""
-    n_updates = len(visited)
-    if not n_updates:
-        return ended
-    response = np.concatenate([[0.0], -np.diff(influence)])
-    feedback = np.eye(n_updates) - toeplitz(response, np.zeros(n_updates))
-    flat = visited.reshape(n_updates, -1)
-    held_out = solve_triangular(feedback, flat, lower=True, unit_diagonal=True)
-    response = -np.diff(end_influence)
-    through = toeplitz(response, np.r_[response[0], np.zeros(n_updates - 1)])
-    found = ended.copy()
-    found[1:] += (through @ held_out).reshape(visited.shape)
-    return found
-
-
-def _estimate(problem, found, others, n_labels):
-    """The estimate, from residuals by all labels and by all but each group."""
-    weights = problem.row_weights[others].astype(np.float64)
-    weights = weights / weights.sum()
-    paths = np.mean(found**2, axis=3) @ weights[:, 0]
-    bias, mc_se = jackknife(paths[0], paths[1:])
-    # Noise of the self-influences adds to the squares; not more than all of them.
-    share = 1 - np.divide(
-        bias, paths[0], out=np.zeros_like(bias), where=bias < paths[0]
-    )
-    weighted = found[0] * np.sqrt(len(others) * weights)
-    weighted *= np.sqrt(share)[:, None, None]
-    modes = all_modes(weighted, RESOLUTION)
-    factors, path = (modes.temporal, modes.spatial), share * paths[0]
-    return RiskEstimate.of(
-        path, mc_se, factors, weights, len(weights), n_probes=n_labels
-    )

@@ -5,7 +5,7 @@ shock, the Jacobians of Bellec & Tan (2024). The change obeys the same update
 as the iterates, with the prox replaced by its derivative at the recorded
 iterate. :class:`Tangents` carries, for every probe and temporal mode, the
 one vector that all past shocks add up to; no M_{t,s} and no memory matrix is
-ever formed. Which shocks a gradient gets, and what tangents say of them, depends
+ever formed. Which shocks a gradient gets, and what is read from tangents, depends
 on the loss: see :class:`SquaredTangents` and :mod:`skacv.risk.memory.curved_tangents`.
 """
 
@@ -16,34 +16,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...optim.blocks import MEMORY_BYTES
 from ...optim.design import Design
 from ...optim.einsum import einsum
 from ...optim.families import OnColumns
 
-# A working set is kept while it is at most this much larger than needed, and
-# for at least so many updates.
-WORKING_SET_SLACK = 1.2
-MIN_BLOCK_LENGTH = 8
-# A Gram matrix serves whole where so much of it is needed.
-NEARLY_ALL = 0.85
-# Arrays of the tangents' shape that an update holds.
-TANGENT_COPIES = 8
-# A Gram matrix of so many bytes is formed however small X is.
-ALWAYS_FITS = 1 << 23
-# Where working columns are more than this share of all, X is used uncopied.
-WIDE = 0.75
+# From this share of all on, columns are used uncopied, and a Gram matrix in full.
+NEARLY_ALL = 0.8
 
 
 class ColumnSet(NamedTuple):
-    """The columns on which tangents live during some consecutive updates.
+    """The columns X_W on which tangents live during some consecutive updates.
 
-    Attributes
-    ----------
-    columns : Design or None
-        Design of these columns, in the precision of the tangents.
-    times_gram : callable or None
-        ``times_gram(tangents)`` is their product with X_W' X_W / n, where it takes no
-        columns.
+    Their design, in the precision of the tangents, or ``times_gram``: products of
+    tangents with X_W' X_W / n.
     """
 
     n_updates: int
@@ -59,26 +45,19 @@ def all_columns(design, n_updates, dtype):
 
 
 def column_sets(design, trajectory, dtype, n_products=0):
-    """The columns of a run, one set after the other.
+    """The :class:`ColumnSet` of a run, one after the other.
 
-    The active sets are known, since the run is over: a set is the union of the active
-    sets of consecutive iterates, as long as that union is not much larger than what the
-    updates need.
-
-    Parameters
-    ----------
-    n_products : int
-        Tangents that are multiplied with the Gram matrix in an update: it is formed
-        where that pays for itself.
-
-    Yields
-    ------
-    ColumnSet
+    ``n_products`` tangents are multiplied with the Gram matrix in an update: it is
+    formed where that is cheaper. Where a copy of columns would be as large as X, all
+    are used.
     """
-    unions = [
-        (n_updates, _widened(index, design, dtype))
-        for n_updates, index in _unions(trajectory)
-    ]
+    n_rows, n_columns = design.shape
+    unions = []
+    for n_updates, index in _working_sets(trajectory):
+        is_wide = len(index) > NEARLY_ALL * n_columns
+        if is_wide and design.storage_dtype == dtype:
+            index = np.arange(n_columns)
+        unions.append((n_updates, index))
     shared, gram, former, columns = np.empty(0, int), None, None, None
     for i, (n_updates, index) in enumerate(unions):
         if not np.isin(index, shared, assume_unique=True).all():
@@ -87,11 +66,15 @@ def column_sets(design, trajectory, dtype, n_products=0):
             if shared.size:
                 columns = former = None
                 gram = design.columns(shared, dtype).gram(dtype)
-                gram /= design.shape[0]
+                gram /= n_rows
         if gram is not None:
-            index, own = _part_of(gram, shared, index)
-            yield ColumnSet(n_updates, index, None, partial(np.matmul, own))
-            del own
+            if len(index) >= NEARLY_ALL * len(shared):
+                index, part = shared, gram
+            else:
+                position = np.searchsorted(shared, index)
+                part = gram[np.ix_(position, position)]
+            yield ColumnSet(n_updates, index, None, partial(np.matmul, part))
+            del part
             continue
         if former is None or not np.array_equal(index, former):
             columns = None  # before those of the next set are copied
@@ -99,69 +82,25 @@ def column_sets(design, trajectory, dtype, n_products=0):
         yield ColumnSet(n_updates, index, columns)
 
 
-def _part_of(gram, shared, index):
-    """The columns to work on, and their part of the Gram matrix of shared ones."""
-    if len(index) >= NEARLY_ALL * len(shared):
-        return shared, gram
-    position = np.searchsorted(shared, index)
-    return index, gram[np.ix_(position, position)]
+def _working_sets(trajectory, slack=1.2, least=8):
+    """Numbers of consecutive updates, and the union of their active columns.
 
-
-def _by_columns(columns, tangents):
-    """X_W' X_W / n times tangents, by two products with the columns of the set."""
-    product = columns.t_dot(columns.dot(tangents))
-    product /= columns.shape[0]
-    return product
-
-
-def _widened(index, design, dtype):
-    """``index``, or all columns where a copy of these would be as large as X."""
-    n_columns = design.shape[1]
-    if design.storage_dtype == dtype and len(index) > WIDE * n_columns:
-        return np.arange(n_columns)
-    return index
-
-
-def _columns_worth_a_gram(design, unions, n_tangents, dtype):
-    """Columns of the next working sets whose Gram matrix pays for itself.
-
-    Through it a product takes the square of the width instead of twice the
-    width times the rows. It serves as many of the next working sets as saves
-    most, if its memory stays below that of X; none if none are saved.
+    The active sets are known, since the run is over. A union is at most ``slack`` times
+    what an update of it needs, but of the ``least`` number of updates.
     """
-    n_rows, n_columns = design.shape
-    density = design.n_stored / n_columns
-    joined = np.zeros(n_columns, dtype=bool)
-    worth, most_saved, saved = np.empty(0, int), 0.0, 0.0
-    for n_updates, index in unions:
-        joined[index] = True
-        width = int(joined.sum())
-        # The matrix, the columns it is formed from or a part of it, the tangents.
-        beside = max(n_rows, NEARLY_ALL**2 * width) + TANGENT_COPIES * n_tangents
-        n_entries = width * (width + beside)
-        if n_entries * np.dtype(dtype).itemsize > max(design.n_bytes, ALWAYS_FITS):
-            break
-        each = (2 * density - len(index)) * len(index)
-        saved += n_updates * n_tangents * each
-        # A symmetric product forms one half of the matrix.
-        if saved - density * width**2 / 2 > most_saved:
-            most_saved = saved - density * width**2 / 2
-            worth = np.flatnonzero(joined)
-    return worth
-
-
-def _unions(trajectory):
-    """Consecutive numbers of updates and the columns that they need."""
-    active = _active_sets(trajectory)
+    coef = trajectory.coef
+    active = np.zeros(coef.shape[:2], dtype=bool)  # none at the start
+    for step in trajectory.updates():
+        support = step.penalty.support(coef[step.t + 1], step.update.step_size)
+        active[step.t + 1] = support.any(axis=1)
     first, union, smallest = 0, None, 0
     for t in range(trajectory.n_updates):
         # An update needs rows t and t - 1, and leads to row t + 1.
         needed = trajectory.expand_to_groups(active[max(t - 1, 0) : t + 2].any(axis=0))
         if union is not None:
-            joined, least = union | needed, min(smallest, needed.sum())
-            is_tight = joined.sum() <= WORKING_SET_SLACK * least
-            if is_tight or t - first < MIN_BLOCK_LENGTH:
-                union, smallest = joined, least
+            joined, size = union | needed, min(smallest, needed.sum())
+            if joined.sum() <= slack * size or t - first < least:
+                union, smallest = joined, size
                 continue
             yield t - first, np.flatnonzero(union)
         first, union, smallest = t, needed, needed.sum()
@@ -169,44 +108,51 @@ def _unions(trajectory):
         yield trajectory.n_updates - first, np.flatnonzero(union)
 
 
-def _active_sets(trajectory):
-    """Where the prox derivative is not zero; nowhere at the start."""
-    coef = trajectory.coef
-    active = np.zeros(coef.shape[:2], dtype=bool)
-    for t, _, update, penalty in trajectory.updates():
-        active[t + 1] = penalty.support(coef[t + 1], update.step_size).any(axis=1)
-    return active
+def _columns_worth_a_gram(design, unions, n_tangents, dtype):
+    """Columns of the next working sets whose Gram matrix is cheaper than products.
+
+    Through it a product takes the square of the width instead of twice the
+    width times the rows. It serves as many of the next working sets as saves
+    most, if its memory stays below that of X; none if none are saved.
+    """
+    n_rows, n_columns = design.shape
+    density, itemsize = design.n_stored / n_columns, np.dtype(dtype).itemsize
+    joined = np.zeros(n_columns, dtype=bool)
+    worth, most_saved, saved = np.empty(0, int), 0.0, 0.0
+    for n_updates, index in unions:
+        joined[index] = True
+        width = int(joined.sum())
+        # The matrix, the columns that it is formed from or a part of it, and some eight
+        # arrays of tangents in an update.
+        n_per_column = width + max(n_rows, NEARLY_ALL**2 * width) + 8 * n_tangents
+        most_bytes = max(design.n_bytes, MEMORY_BYTES // 32)
+        if width * n_per_column * itemsize > most_bytes:
+            break
+        saved_each = (2 * density - len(index)) * len(index)
+        saved += n_updates * n_tangents * saved_each
+        # A symmetric product forms one half of the matrix.
+        if saved - density * width**2 / 2 > most_saved:
+            most_saved = saved - density * width**2 / 2
+            worth = np.flatnonzero(joined)
+    return worth
 
 
 class Tangents(ABC):
     """The tangents of all probes and modes, one update after the other.
 
-    Every tangent is one probe driven by one temporal mode. Modes need not have the same
-    number of probes. Row t of the solution is known before the tangents of row t + 1
-    are driven by it.
+    Every tangent is one probe driven by one temporal mode V_k, which is driven through
+    the first ``n_by_mode[k]`` probes. The solution Z = W V at an iterate is known
+    before the tangents of the next one are driven by it; ``responses`` are its readings
+    from every tangent, ``mean_curvature`` what it is fed back by at ``at_points``.
 
-    Parameters
-    ----------
-    temporal : ndarray of shape (n_driven, n_modes)
-        V.
-    n_by_mode : ndarray of shape (n_modes,)
-        Mode k is driven through the first ``n_by_mode[k]`` probes.
-    n_outputs, n_groups : int
-        Outputs that tangents have, and groups of them that are read together.
-
-    Attributes
-    ----------
-    solution : ndarray of shape (n_updates + 1, n_groups, n_modes)
-        Z = W V at every iterate, W the memory matrix as the probes see it.
-    responses : ndarray of shape (n_updates + 1, n_groups, n_tangents)
-        What every tangent alone says of Z.
+    Shapes: temporal (n_driven, n_modes); solution (n_iterates, n_groups, n_modes);
+    responses (n_iterates, n_groups, n_tangents).
     """
 
     def __init__(
         self, trajectory, temporal, n_by_mode, sets, dtype, n_outputs=1, n_groups=1
     ):
-        self.temporal, self._dtype = temporal, dtype
-        self._coef = trajectory.coef
+        self.temporal, self._dtype, self._coef = temporal, dtype, trajectory.coef
         # The mode and the probe of every tangent, and what adds responses up by mode.
         self.mode = np.repeat(np.arange(len(n_by_mode)), n_by_mode)
         self._probe = np.concatenate([np.arange(n) for n in [0, *n_by_mode]])
@@ -215,47 +161,49 @@ class Tangents(ABC):
         self.solution = np.zeros((n_iterates, n_groups, len(n_by_mode)))
         self.responses = np.zeros((n_iterates, n_groups, n_tangents))
         self._sets, self._n_left = iter(sets), 0
-        self._rows, self._index = None, np.empty(0, int)
+        self._on_set, self._index = None, np.empty(0, int)
         self._current = self._earlier = np.zeros((0, n_outputs, n_tangents), dtype)
 
-    def take(self, taken):
+    @abstractmethod
+    def take(self, step):
         """Move all tangents on by an update."""
+
+    @abstractmethod
+    def _on_columns(self, column_set):
+        """What tangents are multiplied with on a :class:`ColumnSet`."""
+
+    def _point(self, step):
+        """The point where the gradient is taken, on the columns of the update."""
         if not self._n_left:
-            self._enter_next_set()
+            held, self._on_set = self._index, None  # before the next columns are copied
+            column_set = next(self._sets)
+            self._index, self._n_left = column_set.index, column_set.n_updates
+            self._on_set = self._on_columns(column_set)
+            self._penalty_on = OnColumns(self._index)
+            _, new, old = np.intersect1d(
+                self._index, held, assume_unique=True, return_indices=True
+            )
+            shape = len(self._index), *self._current.shape[1:]
+            current, earlier = np.zeros((2, *shape), self._dtype)
+            current[new], earlier[new] = self._current[old], self._earlier[old]
+            self._current, self._earlier = current, earlier
         self._n_left -= 1
-        if taken.restarts:
+        if step.restarts:
             self._earlier = self._current
-        self._take(taken, taken.update.point(self._current, self._earlier))
+        return step.update.point(self._current, self._earlier)
 
-    @abstractmethod
-    def _take(self, taken, point):
-        """The same from the point where the gradient is taken, on its columns."""
-
-    @abstractmethod
-    def _rows_on(self, following):
-        """The factor of tangents on the columns of a :class:`ColumnSet`."""
-
-    def _note(self, t, groups, found):
-        """Read Z at iterate t, where every tangent says ``found``."""
-        self.responses[t, groups] = found
-        self.solution[t, groups] = found @ self._mixing
-
-    def _advance(self, taken, change, following):
-        """The tangents after a gradient step that led to ``following``."""
-        penalty = self._penalty_on(taken.penalty)
-        moved = taken.update.tangent(
-            self._current, self._earlier, change, penalty, following[:, :, None]
+    def _advance(self, step, change, coef):
+        """The tangents after a gradient step that led to ``coef``."""
+        penalty = self._penalty_on(step.penalty)
+        following = step.update.tangent(
+            self._current, self._earlier, change, penalty, coef[:, :, None]
         )
-        self._earlier, self._current = self._current, moved
+        self._earlier, self._current = self._current, following
 
-    def _enter_next_set(self):
-        """Move the tangents to the columns of the next set."""
-        held, self._rows = self._index, None  # before the next columns are copied
-        following = next(self._sets)
-        self._index, self._n_left = following.index, following.n_updates
-        self._rows, self._penalty_on = self._rows_on(following), OnColumns(self._index)
-        self._earlier = moved_to(self._index, held, self._earlier)
-        self._current = moved_to(self._index, held, self._current)
+    def _read(self, t, groups, responses):
+        """Z at iterate t, by the readings from every tangent."""
+        self.responses[t, groups] = responses
+        self.solution[t, groups] = responses @ self._mixing
 
 
 class SquaredTangents(Tangents):
@@ -264,42 +212,34 @@ class SquaredTangents(Tangents):
     Traces tr(X M X') / n are means over probes of readout' M source, and modes those of
     the residuals of the iterates: the shock at a gradient is V + W V there.
 
-    Parameters
-    ----------
-    trajectory, temporal, n_by_mode, sets
-        As of :class:`Tangents`; ``temporal`` is of shape (n_updates + 1, n_modes).
-    source, readout : ndarray of shape (n_columns, n_probes)
+    Shapes: temporal (n_iterates, n_modes); source, readout (n_columns, n_probes).
     """
 
     def __init__(self, trajectory, temporal, n_by_mode, sets, source, readout):
         super().__init__(trajectory, temporal, n_by_mode, sets, source.dtype)
         self._source, self._readout = source, readout
-        self._total = temporal.copy()
+        self._shocks = temporal.copy()
         self.mean_curvature = np.ones((len(temporal), 1))
         # V is where the iterates are.
         self.at_points = self.solution
 
-    def _rows_on(self, following):
-        times_gram = following.times_gram or partial(_by_columns, following.columns)
-        places = np.ix_(following.index, self._probe)
-        return self._source[places], self._readout[places], times_gram
+    def _on_columns(self, column_set):
+        entries = np.ix_(column_set.index, self._probe)
+        return self._source[entries], self._readout[entries], column_set
 
-    def _take(self, taken, point):
-        source, readout, times_gram = self._rows
-        t, before, update, _ = taken
-        shock = update.point(self._total[t], self._total[before])[self.mode]
-        change = times_gram(point[:, 0])
-        change -= source * shock.astype(change.dtype)
+    def take(self, step):
+        """Move all tangents on by an update, and read Z after it."""
+        point, t = self._point(step)[:, 0], step.t
+        source, readout, (_, index, columns, times_gram) = self._on_set
+        if times_gram is None:
+            change = columns.t_dot(columns.dot(point))
+            change /= columns.shape[0]
+        else:
+            change = times_gram(point)
+        shock = step.update.point(self._shocks[t], self._shocks[step.before])
+        change -= source * shock[self.mode].astype(change.dtype)
         # Updates with a prox have a single output.
-        following = self._coef[t + 1, self._index, :1]
-        self._advance(taken, change[:, None], following)
-        self._note(t + 1, 0, einsum("jc,jc->c", readout, self._current[:, 0]))
-        self._total[t + 1] += self.solution[t + 1, 0]
-
-
-def moved_to(index, held, tangents):
-    """Tangents on the columns ``held`` as tangents on the columns ``index``."""
-    moved = np.zeros((len(index), *tangents.shape[1:]), tangents.dtype)
-    _, new, old = np.intersect1d(index, held, assume_unique=True, return_indices=True)
-    moved[new] = tangents[old]
-    return moved
+        self._advance(step, change[:, None], self._coef[t + 1, index, :1])
+        responses = einsum("jc,jc->c", readout, self._current[:, 0])
+        self._read(t + 1, 0, responses)
+        self._shocks[t + 1] += self.solution[t + 1, 0]

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.model_selection.criteria import RULES
-from skacv.optim.matrix import MatrixDesign
+from skacv.optim.design import MatrixDesign
 
 
 def test_keeps_the_iterate_of_least_estimated_risk(data):

@@ -6,9 +6,10 @@ from sklearn.base import clone
 
 from skacv import TrajectoryLasso, TrajectoryLogisticRegression
 from skacv.optim import fits
+from skacv.optim.array_path import PathCache, with_room
 from skacv.optim.arrays import design_of
+from skacv.optim.blocks import slices
 from skacv.optim.fits import WeightedFits, Weights
-from skacv.optim.growing import PathCache, with_room
 from skacv.optim.losses import Huber, Logistic, Multinomial
 from skacv.optim.problem import Problem
 from skacv.risk.left_out import replicas
@@ -57,8 +58,8 @@ def test_slopes_in_blocks_are_those_of_all_rows(loss, n_outputs, rng, monkeypatc
     predictor = rng.standard_normal((n_fits * n_outputs, n_rows)).T
     predictor = predictor.reshape(n_rows, n_outputs, n_fits)
     expected = side_by_side.slopes(predictor)
-    monkeypatch.setattr(fits, "MOST_AT_ONCE", 10)
-    monkeypatch.setattr(fits, "ENTRIES_PER_BLOCK", 7 * n_outputs * n_fits)
+    monkeypatch.setattr(fits, "LARGE_BYTES", 10)
+    monkeypatch.setattr(fits, "blocks", lambda n, _: slices(n, 7))
     found = side_by_side.slopes(predictor)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
@@ -68,11 +69,11 @@ def test_folds_of_a_large_run_are_the_same_beside_it_and_after_it(rng, monkeypat
     X = rng.standard_normal((60, 3))
     y = X[:, 0] + rng.standard_normal(60) > 0
     beside = TrajectoryLogisticRegression(max_iter=60, tol=0, loo=False, cv=5)
-    monkeypatch.setattr(replicas, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(replicas, "MEMORY_BYTES", 1)
     assert not beside.fit_up_to(30, X, y)
     assert len(beside._live.side_runs.folds) == 5
     assert beside.fit_up_to(60, X, y)
-    monkeypatch.setattr(replicas, "MOST_OF_LARGE_RUNS", 0)
+    monkeypatch.setattr(replicas, "WORTH_REPLICAS", 0)
     after = clone(beside)
     after.fit_up_to(60, X, y)
     assert after._live.side_runs is None

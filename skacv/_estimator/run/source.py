@@ -1,0 +1,236 @@
+"""What a fit is to: arrays in memory, a summary of rows, or rows on workers.
+
+:func:`source_of` asks once what X is; a :class:`Source` answers all that depends on it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..._compat import is_foreign, on_host
+from ...optim.array_path import PathCache
+from ...optim.run import LiveRun
+from ..collections import is_collection, on_workers
+from ..data.row_summary import RowSummary
+from ..data.training_data import EncodedTarget, Samples, are_equal
+from ..devices import attributes_on_device_of
+from ..estimates.folds import asked_folds
+from ..estimates.left_out import check_loo
+from ..estimates.readers import FinishedRun
+from ..parameters import keeps_data
+from .plan import sees_moments_alone
+from .summary_data import (
+    check_estimates,
+    check_outputs,
+    folded_summary,
+    n_folds_asked,
+    n_folds_of,
+    n_sampled_asked,
+)
+
+# Rows of Dask collections with more columns stay on their workers: their moments would
+# take longer than a few hundred updates.
+MAX_COLUMNS_OF_COLLECTIONS = 2000
+
+
+def source_of(spec, X, y, sample_weight):
+    """The source of a fit, not validated yet."""
+    passed = X, y, sample_weight
+    if type(X) is np.ndarray:
+        return ArraySource(*passed, X.shape)
+    if is_collection(X) and not spec.is_dual:
+        # A collection may not know its shape.
+        if takes_moments_of(spec, X):
+            return CollectionSummarySource(*passed)
+        return on_workers("fit").DaskSource(*passed)
+    if isinstance(X, RowSummary):
+        return SummarySource(*passed)
+    return (DeviceSource if is_foreign(X) else ArraySource)(*passed, shape_of(X))
+
+
+def shape_of(X):
+    """The shape of X, which may not be an array."""
+    return X.shape if hasattr(X, "shape") else np.asarray(X).shape
+
+
+def takes_moments_of(spec, X):
+    """Whether the moments of a collection suffice, and are not too large."""
+    n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
+    return n_columns <= MAX_COLUMNS_OF_COLLECTIONS and spec.is_of_moments
+
+
+@dataclass(eq=False)
+class Source:
+    """The rows of a fit; a subclass for each kind of X.
+
+    ``validate(estimator, spec)`` comes first; then there are ``loss`` and
+    ``problem(estimator, run, params, recorded)``: the data of the run, the folds as
+    rows of these, and the group of every sample or None.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    shape: tuple = ()
+    loss: Any = None
+
+    live_type: ClassVar = LiveRun
+
+    @property
+    def passed(self):
+        """X, y and sample_weight, for callbacks."""
+        return self.X, self.y, self.sample_weight
+
+    def is_of(self, source):
+        """Whether the rows are surely the same: those of the very same objects."""
+        return (
+            type(self) is type(source)
+            and self.X is source.X
+            and self.y is source.y
+            and self.sample_weight is source.sample_weight
+        )
+
+    def side_runs(self, estimator, run):
+        """What runs in the same products: folds, random labels."""
+        return estimator._side_runs(run)
+
+    def finish(self, estimator, run):
+        """The finished run, from which estimates are computed."""
+        return FinishedRun(
+            estimator,
+            trajectory=run.trajectory,
+            data=run.data,
+            folds=run.folds,
+            side_runs=run.side_runs,
+            best=run.best,
+            known=run.known,
+            so_far=run.so_far or PathCache(),
+            groups=run.groups,
+            spec=run.spec,
+            estimates=run.estimates,
+        )
+
+    def warn(self, estimator, finished):
+        estimator._warn_of(finished)
+
+    def place(self, estimator, attributes):
+        """Fitted attributes where X is."""
+        return attributes
+
+
+@dataclass(eq=False)
+class ArraySource(Source):
+    """Arrays in memory."""
+
+    samples: Samples | None = None
+    encoded: EncodedTarget | None = None
+
+    def validate(self, estimator, spec):
+        rows = self.X, self.y, self.sample_weight
+        self.samples, self.encoded = estimator._encoded_samples(*rows)
+        self.loss = self.encoded.loss
+
+    @property
+    def passed(self):
+        return self.X, self.y, on_host(self.sample_weight)
+
+    def is_same(self, source):
+        """Whether a source has the same rows."""
+        if type(self) is not type(source):
+            return False
+        return all(map(are_equal, self._arrays(), source._arrays()))
+
+    def _arrays(self):
+        samples = self.samples
+        return samples.rows, samples.y, self.encoded.weights, samples.passed
+
+    def problem(self, estimator, run, params, recorded):
+        if estimator.loo is not False:
+            check_loo(estimator.loo, len(self.samples.rows))
+        folds, groups = [], None
+        if estimator.cv is not None or params:
+            y = on_host(self.y)
+            folds, groups = asked_folds(estimator, self.X, y, self.samples, params)
+        data, folds = estimator._data_of(
+            run, self.samples, self.encoded, folds, recorded
+        )
+        return data, folds, groups
+
+
+@dataclass(eq=False)
+class DeviceSource(ArraySource):
+    """Arrays of another namespace: fitted arrays are where X is."""
+
+    def place(self, estimator, attributes):
+        return attributes_on_device_of(self.X, self.y, estimator, attributes)
+
+
+@dataclass(eq=False)
+class SummarySource(Source):
+    """A RowSummary: its sampled rows, and pseudo-rows for all others."""
+
+    n_samples: int = 0
+
+    def validate(self, estimator, spec):
+        name, summary = type(estimator).__name__, self.X
+        if not spec.takes_summaries:
+            raise ValueError(
+                "A RowSummary can be used with the squared error only, and "
+                f"{name} needs the rows: fit it to arrays."
+            )
+        check_is_fitted(summary)
+        if self.y is not None or self.sample_weight is not None:
+            raise ValueError(
+                "A RowSummary contains targets and weights: pass no y and no "
+                "sample_weight."
+            )
+        if summary._n_rows < 2:
+            raise ValueError(
+                f"The summary has {summary._n_rows} row(s) of positive weight, while a "
+                "minimum of 2 is required."
+            )
+        update = spec.solver.update(summary._n_rows)
+        if not sees_moments_alone(update):
+            raise ValueError(
+                "A RowSummary can only be used with gradient steps on all rows, and "
+                f"this {name} takes others "
+                f"({type(update).__name__}): use another solver, or fit to arrays."
+            )
+        if keeps_data(estimator):
+            raise ValueError("keep_data=True needs the rows: fit to arrays.")
+        check_outputs(estimator, summary._n_targets)
+        # Rows may be added to the summary later.
+        self.n_samples = summary.n_samples_seen_
+        self.loss, _ = estimator._loss_of(None, None)
+
+    def is_same(self, source):
+        if not isinstance(source, SummarySource):
+            return False
+        return source.X is self.X and source.n_samples == self.n_samples
+
+    def is_of(self, source):
+        return False  # it may have more rows by now
+
+    def problem(self, estimator, run, params, recorded):
+        if params:
+            raise TypeError(
+                f"fit() got unexpected arguments: {', '.join(sorted(params))}: a "
+                "summary has its folds."
+            )
+        check_estimates(estimator, run.estimates, self.X)
+        n_folds = n_folds_of(estimator.cv, self.X)
+        return *folded_summary(self.X, self.loss, estimator, n_folds), None
+
+
+@dataclass(eq=False)
+class CollectionSummarySource(SummarySource):
+    """A collection of which the moments suffice: it is summarised first."""
+
+    def validate(self, estimator, spec):
+        sizes = n_folds_asked(estimator), n_sampled_asked(estimator)
+        rows = self.X, self.y, self.sample_weight
+        self.X = on_workers("summary").summarised(*rows, *sizes)
+        self.y = self.sample_weight = None
+        super().validate(estimator, spec)

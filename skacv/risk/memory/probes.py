@@ -1,0 +1,200 @@
+"""Probes of a run: W on its temporal modes, and the risk of every iterate from it.
+
+W is the memory matrix that a run is read by, and V are the temporal modes of its
+residuals or slopes. Tangents carry W V for the leading modes, by random probes or by a
+complete basis. :func:`solution_by` lets the other modes follow, and has the error that
+random probes leave; :func:`in_rounds` adds probes until that error is small.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...optim.blocks import blocks
+
+# Random probes where their number is not adapted: their noise is 1 / sqrt(40) of a
+# trace's spread. In rounds: enough at first to see the spread, and at most so many on
+# average over the modes.
+N_PROBES = 40
+FIRST_ROUND = 10
+MAX_PROBES = 128
+
+
+class Accuracy(NamedTuple):
+    """Shares of F that the modes which tangents carry, and all modes, may miss.
+
+    Of the norm of every iterate's F, or of ``floor`` times the largest. What is missing
+    is orthogonal to what is carried, so that the risk errs by its square only.
+    """
+
+    carried: float
+    kept: float
+    floor: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """W V, or V + W V for the squared error, and how each probe moves it off its mean.
+
+    The sum of squares of ``deviations`` over the probes is the variance. Shapes:
+    temporal (n_iterates, n_groups * n_modes); deviations (n_iterates, n_probes, same).
+    """
+
+    temporal: np.ndarray
+    deviations: np.ndarray
+
+    @property
+    def n_probes(self):
+        return self.deviations.shape[1]
+
+    def squares(self):
+        """Squared norms of the iterates' E, (n_iterates,), and their probes' error."""
+        change = 2 * np.einsum("tk,tjk->tj", self.temporal, self.deviations)
+        error = np.sqrt((change**2).sum(axis=1))
+        return (self.temporal**2).sum(axis=1), error
+
+
+@dataclass(frozen=True)
+class RiskEstimate:
+    """The risk of every iterate by the memory matrix.
+
+    ``path`` is the mean loss on rows that an iterate has not seen, ``se_path`` its
+    standard error: over rows, and that of random probes, ``mc_se_path``, together.
+    ``temporal @ spatial`` are held-out residuals of the rows that are read, or held-out
+    predictors where the loss is not one of residuals. The share of the spread of the
+    rows' squared norms that scales them is zero for the published estimate;
+    ``row_scale_error`` is the share of itself by which ``path`` may err because of
+    scales, infinite where rows of the squared error have none.
+
+    Shapes: paths (n_iterates,); temporal (n_iterates, n_modes); spatial (n_modes,
+    n_rows, n_outputs).
+    """
+
+    path: np.ndarray
+    se_path: np.ndarray
+    mc_se_path: np.ndarray
+    temporal: np.ndarray
+    spatial: np.ndarray
+    n_probes: int
+    row_scale_share: float = 0.0
+    row_scale_error: float = np.inf
+
+    @classmethod
+    def of(cls, path, mc_se_path, temporal, spatial, weights, n_samples, **attributes):
+        """From factors of E whose rows are multiplied by the root of n ``weights``.
+
+        Shapes: weights (n_rows, 1), of sum one; n_samples rows, or a sample of these.
+        """
+        n_rows, n_outputs = len(weights), spatial.shape[2]
+        total, total_squares = np.zeros((2, len(temporal)))
+        for rows in blocks(n_rows, 8 * len(temporal) * n_outputs):
+            E = np.tensordot(temporal, spatial[:, rows], axes=1)
+            losses = np.einsum("tir,tir->ti", E, E) / n_outputs
+            total += losses.sum(axis=1)
+            total_squares += (losses**2).sum(axis=1)
+        variance = total_squares / n_rows - (total / n_rows) ** 2
+        row_se = np.sqrt(np.clip(variance, 0, None) / max(n_rows - 1, 1))
+        row_se *= np.sqrt(n_rows / n_samples)
+        se_path = np.sqrt(row_se**2 + mc_se_path**2)
+        spatial = spatial / np.sqrt(n_rows * weights)
+        return cls(path, se_path, mc_se_path, temporal, spatial, **attributes)
+
+
+def is_number(method):
+    """Whether a method is a number of probes, not a name."""
+    return not isinstance(method, str) and method is not True
+
+
+def probe_dtype(square):
+    """Single precision, unless sums of squares of the size of X leave its range."""
+    smallest = np.finfo(np.float32).tiny ** (2 / 3)
+    return np.float32 if smallest < square < 1 / smallest else np.float64
+
+
+def solution_by(tangents, modes, n_groups=1, is_random=True):
+    """The :class:`Solution` by tangents of the leading modes, after the last update.
+
+    W v solves z = G (v + D z), of which G X = Z is known for X = V + D Z at the
+    gradients; elsewhere v is taken at its projection on X (Galerkin), and D and z at
+    their means over the rows. With the squared error D is one, and X known at the
+    iterates.
+    """
+    n_iterates, n_each, n_carried = tangents.solution.shape
+    n_modes, n_by_mode = modes.temporal.shape[1], np.bincount(tangents.mode)
+    temporal = np.zeros((n_iterates, n_each, n_modes))
+    temporal[:, :, :n_carried] = tangents.solution
+    n_probes = int(n_by_mode.max()) if is_random else 0
+    deviations = np.zeros((n_iterates, n_probes, n_each, n_modes))
+    for group in range(n_groups):
+        alike = slice(group, None, n_groups)  # this group at all positions in a pass
+        curvature = tangents.mean_curvature[:, alike, None]
+        fed_back = (curvature * tangents.at_points[:, alike]).mean(axis=1)
+        projection = np.linalg.pinv(tangents.temporal + fed_back)
+        closed = np.linalg.pinv(np.eye(n_carried) - projection @ fed_back)
+        response = tangents.solution[:, alike]
+        following = closed @ (projection @ modes.temporal[:, n_carried:])
+        temporal[:, alike, n_carried:] = response @ following
+        if not is_random:
+            continue
+        for k, n in enumerate(n_by_mode):
+            # What a probe's reading is off, and what that drives at later iterates.
+            spread = tangents.responses[:, alike, tangents.mode == k]
+            spread = spread - spread.mean(axis=2, keepdims=True)
+            driven = (curvature * spread[: len(curvature)]).mean(axis=1)
+            spread = spread + response @ (closed @ (projection @ driven))
+            spread /= np.sqrt(n * max(n - 1, 1))
+            deviations[:, :n, alike, k] = np.moveaxis(spread, 2, 1)
+    deviations = deviations.reshape(n_iterates, n_probes, n_each * n_modes)
+    return Solution(temporal.reshape(n_iterates, n_each * n_modes), deviations)
+
+
+def n_missing(n_probes, path, row_se, mc_se, share=1.0):
+    """How many more probes bring their error down to a share of that over rows, or 0.
+
+    At iterates within two standard errors of the least. Shapes: paths (n_iterates,).
+    """
+    least = path.argmin()
+    near = path <= path[least] + 2 * row_se[least]
+    limit = share * np.sqrt(np.mean(row_se[near] ** 2))
+    error = np.sqrt(np.mean(mc_se[near] ** 2))
+    if error <= limit or limit == 0:
+        return 0
+    return int(np.ceil(n_probes * ((error / limit) ** 2 - 1)))
+
+
+def by_size(temporal, n_probes):
+    """Probes in proportion to the size of a mode, two or more: their spread is seen."""
+    sizes = np.linalg.norm(temporal, axis=0)
+    n_by_mode = np.ceil(n_probes * sizes / sizes[0]).astype(int)
+    return np.clip(n_by_mode, min(2, n_probes), n_probes)
+
+
+def in_rounds(probed, missing_of, temporal, first, at_most=np.inf, basis_size=np.inf):
+    """A :class:`Solution` by random probes, until their standard error is small enough.
+
+    ``probed(n_by_mode)`` is one by a round, ``missing_of(solution)`` the probes that it
+    lacks. None where a complete basis of ``basis_size`` has at most twice the tangents
+    of the probes that are missing.
+    """
+    n_carried = temporal.shape[1]
+    at_most = min(at_most, MAX_PROBES * n_carried)
+    n_by_mode = by_size(temporal, first)
+    solution, n_tangents = probed(n_by_mode), n_by_mode.sum()
+    while n_tangents < at_most and (missing := missing_of(solution)):
+        n_further = by_size(temporal, missing).sum()
+        is_small = basis_size <= 4 * MAX_PROBES
+        if is_small and basis_size * n_carried <= 2 * n_further:
+            return None
+        share = min(1.0, (at_most - n_tangents) / n_further)
+        n_by_mode = by_size(temporal, max(int(share * missing), FIRST_ROUND // 2))
+        n_tangents += n_by_mode.sum()
+        # Each round has the weight of its number of probes.
+        further = probed(n_by_mode)
+        weight = further.n_probes / (solution.n_probes + further.n_probes)
+        deviations = (1 - weight) * solution.deviations, weight * further.deviations
+        solution = Solution(
+            (1 - weight) * solution.temporal + weight * further.temporal,
+            np.concatenate(deviations, axis=1),
+        )
+    return solution
