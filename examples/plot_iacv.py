@@ -54,6 +54,7 @@ from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.linearised import replayed_steps
 from skacv.risk.left_out.replicas import replayed
+from skacv.risk.left_out.row_replicas import RowReplicas
 
 N_FEATURES, N_NONZERO = 20, 5
 STRENGTH, STEP_SIZE = 1e-6, 0.5
@@ -140,12 +141,13 @@ def logistic_problem(n, rng):
 def linearised(problem, trajectory, left_out, correction):
     """Coefficients without each row, (n_left_out, n_features), of every iterate."""
     sizes, start = iacv.column_sizes(problem), trajectory.coef[0]
-    replicas = iacv.Replicas(problem, trajectory, left_out, sizes)
-    yield start[:, 0] + replicas.on_all_columns(start)[:, :, 0]
+    curvature = iacv.LinearisedCurvature(problem, left_out, sizes)
+    replicas = RowReplicas(problem.design, left_out, trajectory, curvature)
+    yield start[:, 0] + replicas.deviations(start)[:, :, 0]
     for step in iterate(replayed_steps(problem, trajectory, correction), replicas):
         if step.ends is not None:
             coef = trajectory.coef[step.ends]
-            yield coef[:, 0] + replicas.on_all_columns(coef)[:, :, 0]
+            yield coef[:, 0] + replicas.deviations(coef)[:, :, 0]
 
 
 def exact(problem, trajectory, left_out):

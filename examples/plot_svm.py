@@ -109,7 +109,9 @@ def without_rows(problem, n_updates, rows):
     *_, (exact, _) = replayed(problem, trajectory, REFIT.without(problem, stays))
     left_out = LeftOutRows.of(problem, rows, REFIT)
     linearised, corrected = (
-        iacv.leave_one_out(problem, trajectory, left_out, len(rows), map, correction)[1]
+        iacv.linearised_predictors(
+            problem, trajectory, left_out, len(rows), map, correction
+        )[1]
         for correction in (False, True)
     )
     added = exact[:, 0] - trajectory.coef[-1]

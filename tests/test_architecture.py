@@ -247,7 +247,7 @@ def test_the_updates_of_a_run_are_gone_through_by_few():
         # These look at what was taken, and move nothing.
         ("optim/trajectory.py", "Trajectory.batches"),
         ("risk/inference/scores.py", "SingleBatches.updates"),
-        ("risk/left_out/spectral.py", "HeldOut.__init__"),
+        ("risk/left_out/spectral.py", "SpectralReplay.__init__"),
         ("risk/memory/tangents.py", "_working_sets"),
     }
 

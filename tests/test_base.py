@@ -16,8 +16,8 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.optim.trajectory import Trajectory
+from skacv.risk.cost import RunCost
 from skacv.risk.left_out.methods import method_for
-from skacv.risk.left_out.workload import Workload
 
 MODELS = [
     TrajectoryLasso(0.1),
@@ -81,8 +81,8 @@ def planned_is_recorded(model, X, y):
     coef = data.iterates(model.coef_path_, model.intercept_path_)
     trajectory = Trajectory.recorded(data.problem, coef, model._phases)
     spec = model._spec()
-    recorded = Workload.recorded(data.problem, trajectory, spec.corrects_loo)
-    planned = spec.workload(X.shape, y)
+    recorded = RunCost.recorded(data.problem, trajectory, spec.corrects_loo)
+    planned = spec.cost(X.shape, y)
     for run in (planned, recorded):
         assert run.rules
     known = [

@@ -8,7 +8,7 @@ about
 
 with gradients and Hessians of all rows and of the row left out at the recorded theta, c
 = 1 / (1 - w_i), and C_i what this misses, evaluated now and then over all rows
-(:mod:`skacv.risk.left_out.correction`). The gradient of the penalty is exact, and the
+(:mod:`skacv.risk.left_out.linearised`). The gradient of the penalty is exact, and the
 optimiser is run as it is: only gradients of the loss are expanded.
 
 How a library differentiates functions, and applies them many times, is said by a module
@@ -30,7 +30,8 @@ from typing import Any
 import numpy as np
 
 from ..optim.blocks import MEMORY_BYTES
-from ..risk.left_out.correction import LARGEST_SCALE, evaluated
+from ..risk.cost import corrected_updates
+from ..risk.left_out.linearised import LARGEST_SCALE
 from .data import RunRows
 from .folds import at_a_time
 
@@ -62,7 +63,9 @@ def linearised_predictions(run, folds, correction, block_size):
     """Held-out predictions of single rows, (n_steps + 1, n_left_out, ...)."""
     model, due = run._model, None
     if correction:  # whether the error of linearising is evaluated at an update
-        due = np.isin(np.arange(1, run.n_steps + 1), list(evaluated(run.n_steps)))
+        due = np.isin(
+            np.arange(1, run.n_steps + 1), list(corrected_updates(run.n_steps))
+        )
     # Every block computes the Hessians anew, so blocks are larger than those of exact
     # replicas.
     parts = []

@@ -34,8 +34,8 @@ from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.trajectory import iterate
-from ..risk.left_out.methods import Spectral, method_for
-from ..risk.left_out.workload import Workload
+from ..risk.cost import RunCost
+from ..risk.left_out.methods import method_for
 from ._predictions import RecordedKernelModel
 from ._stopping import StoppingModel
 from .data import kernel_data, kernel_rows
@@ -225,9 +225,9 @@ class KernelModel(RecordedKernelModel, StoppingModel):
     def _degrees_of_freedom(self, run):
         """Trace of the map from targets to predictions, if leave-one-out is exact."""
         problem, trajectory = run.data.problem, run.trajectory
-        workload = Workload.recorded(problem, trajectory)
-        is_exact = method_for(workload) is Spectral and not workload.has_ridge_under_P()
-        if to_python_scalar(self.loo) is False or not is_exact:
+        kind = RunCost.recorded(problem, trajectory)
+        is_off = to_python_scalar(self.loo) is False or method_for(kind) != "spectral"
+        if is_off or kind.has_ridge_under_P():
             return {}
         eigenvalues, _ = problem.row_basis(trajectory.preconditioner())
         shares = Shares(eigenvalues)

@@ -12,7 +12,12 @@ from ..optim.array_path import StoredPredictors
 from ..optim.kernel_matrix import KernelMatrix, kernel_product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..optim.trajectory import Trajectory, first_updates
-from ..risk.left_out.methods import LeaveOneOutTask, Replicated, Spectral, method_for
+from ..risk.left_out.methods import (
+    LeaveOneOutTask,
+    coefficients_of,
+    method_for,
+    spectral_coefficients,
+)
 from .data import kernel_rows, working_dtype
 
 
@@ -94,13 +99,13 @@ class RecordedKernelModel(RecordedModel):
         held_out = held_out.reshape(t + 1, len(rows), -1)
         rule = self._spec().refit(data).of_run(trajectory)
         task = LeaveOneOutTask(data.problem, trajectory, rows, rule)
-        workload = task.run
-        is_exact = method_for(workload) is Spectral and not workload.has_ridge_under_P()
-        for k, output in enumerate(task.outputs()):
-            if is_exact:
-                coef_and_shift = Spectral.coefficients(output, held_out[:, :, k])
+        kind = task.cost
+        is_spectral = method_for(kind) == "spectral" and not kind.has_ridge_under_P()
+        for k, part in enumerate(task.outputs()):
+            if is_spectral:
+                coef_and_shift = spectral_coefficients(part, held_out[:, :, k])
             else:
-                coef_and_shift = Replicated.coefficients(output)
+                coef_and_shift = coefficients_of(part, "replicas")
             yield data.without_rows(*coef_and_shift, k)
 
     def _map(self, function, blocks):

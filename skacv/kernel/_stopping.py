@@ -9,7 +9,7 @@ from .._estimator.run.fit import TrajectoryModel
 from .._estimator.run.plan import updates_to_wait
 from .._estimator.run.stopping import Patience
 from ..optim.trajectory import Trajectory, first_updates, n_planned_updates
-from ..risk.left_out.side_runs import LabelsAndFolds, SideFolds
+from ..risk.left_out.side_runs import RademacherSideRuns, SideFolds
 from ..risk.random_labels import random_signs
 
 # Updates before the first evaluation, in multiples of the patience, of a run whose
@@ -30,7 +30,7 @@ class StoppingModel(TrajectoryModel):
             return SideFolds(problem, rule, folds) if folds else None
         labels = random_signs((len(problem.target), self.n_probes), rng)
         rows = np.setdiff1d(np.arange(len(labels)), seen)
-        return LabelsAndFolds(problem, rule, labels, rows, folds)
+        return RademacherSideRuns(problem, rule, labels, rows, folds)
 
     def _takes_labels(self, spec, problem, plan):
         """Whether leave-one-out of all rows is read from random labels."""

@@ -18,7 +18,7 @@ from ..optim.preconditioner import (
 )
 from ..optim.schedules import EigenPro
 from ..optim.trajectory import smoothness_under
-from ..risk.left_out.workload import is_decomposed
+from ..risk.cost import is_decomposed
 from .data import DOUBLE_ROWS, working_dtype
 
 # Arrays of the size of a kernel matrix, or of its part, in memory while it is

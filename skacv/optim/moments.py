@@ -67,6 +67,26 @@ def add_to_groups(moments, group, rows, weights):
         moments[k].add_rows(rows[in_group], weights[in_group])
 
 
+def group_rows(codes_by_fit, n_rows, n_most):
+    """Groups of rows that have the same codes, from 0 to 3, in all fits.
+
+    None where there are more than ``n_most`` groups.
+
+    Shapes: codes_by_fit n_fits of (n_rows,); returned group (n_rows,), codes (n_groups,
+    n_fits).
+    """
+    group, codes = np.zeros(n_rows, np.int32), np.zeros((1, 0), np.int8)
+    for code in codes_by_fit:
+        joint, n_joint = group * 4 + code, 4 * len(codes)
+        present = np.flatnonzero(np.bincount(joint, minlength=n_joint))
+        if len(present) > n_most:
+            return None
+        number = np.zeros(n_joint, np.int32)
+        number[present] = np.arange(len(present))
+        group, codes = number[joint], np.c_[codes[present // 4], present % 4]
+    return (group, codes) if len(codes) <= n_most else None
+
+
 def moments_of(problem, group, n_groups):
     """Weighted moments of [X, target], centred as the design, a list of all groups.
     Shapes: group (n_rows,), numbers of groups."""
@@ -178,17 +198,19 @@ def second_moments(fits):
     """A_f and c_f of all fits, or None where rows do not come in few groups. Shapes: A
     (n_fits, n_columns, n_columns); c (n_fits, n_columns, n_outputs)."""
     problem, n_columns = fits.problem, fits.problem.design.shape[1]
-    # Rows of a group are left out by the same fits: bits of a code.
-    weights = fits.row_weights[:, 0]
-    code = (weights > 0) @ (1 << np.arange(fits.n_fits, dtype=np.int64))
-    _, first, group = np.unique(code, return_index=True, return_inverse=True)
-    # To add a group takes about as long as so many rows.
-    is_many = len(first) * ENTRY > len(group)
+    # Rows of a group are left out by the same fits.
+    weights, n_rows = fits.row_weights[:, 0], len(problem.target)
     width = n_columns + problem.target.shape[1]
-    if is_many or 8 * len(first) * width**2 > MEMORY_BYTES:
+    # To add a group takes about as long as so many rows.
+    n_most = min(n_rows // ENTRY, MEMORY_BYTES // (8 * width**2))
+    groups = group_rows((weights > 0).T, n_rows, n_most)
+    if groups is None:
         return None
+    group, codes = groups
+    sample = np.empty(len(codes), np.intp)
+    sample[group] = np.arange(n_rows)
     # And all weights of a group are those of the problem times one share for each fit.
-    shares = weights[first] / problem.row_weights[first].astype(np.float64)
+    shares = weights[sample] / problem.row_weights[sample].astype(np.float64)
     rounding = ROUNDINGS * np.finfo(problem.row_weights.dtype).eps
     expected = shares[group] * problem.row_weights
     if not np.allclose(weights, expected, rtol=rounding, atol=0):

@@ -8,14 +8,14 @@ entry point                     exactness               what it stands on
 ==============================  ======================  ============================
 ``memory.memory_matrix``        an estimate; traces     ``tangents``, ``passes`` or
                                 exact or probed         ``curved_run``
-``left_out.methods``            one of the next four,   ``workload``
+``left_out.methods``            one of the next four,   ``cost``
                                 by what they require
 ``left_out.spectral``           exact, linear updates   ``eigenbasis``
 ``left_out.screened``           exact, with a prox      ``row_replicas``
 ``left_out.replicas``           exact, any loss, any
                                 rows
-``left_out.linearised``         linearised, curved      ``row_replicas``,
-                                losses                  ``correction``
+``left_out.linearised``         linearised, curved      ``row_replicas``
+                                losses
 ``intervals``                   of held-out residuals
 ``converged.newton``            one Newton step,        ``hessian``, ``randomised``,
                                 exact for ridge         ``hinge``

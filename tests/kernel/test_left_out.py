@@ -10,7 +10,7 @@ from skacv import KernelEigenProClassifier, KernelEigenProRegressor
 from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.run import LiveRun, NoSideRuns
 from skacv.optim.updates import Iterate
-from skacv.risk.left_out.labels import HeldOutResiduals
+from skacv.risk.left_out.rademacher_targets import ResidualRecursion
 from tests.cases import covering
 from tests.kernel.brute_force import dual_path, kernel_matrix, left_out
 
@@ -115,7 +115,7 @@ class EveryRow(NoSideRuns):
     def __init__(self, target):
         n_rows = len(target)
         self.target = np.concatenate([target, -np.eye(n_rows)], axis=1)[:, None, :]
-        self.held_out, self.found = HeldOutResiduals(n_rows), []
+        self.held_out, self.found = ResidualRecursion(n_rows), []
 
     def fits(self, problem, keeps_predictors):
         n_fits = self.target.shape[2]

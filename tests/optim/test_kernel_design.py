@@ -230,7 +230,7 @@ def test_preconditioned_runs_agree(batch_size, is_centred, alpha, rng):
             problem,
             trajectory,
             rows,
-            refit=LeaveOutRule(refits_intercept=is_centred, is_sum=True),
+            rule=LeaveOutRule(refits_intercept=is_centred, is_sum=True),
         )
         for problem, trajectory in zip((dual, explicit), trajectories)
     )

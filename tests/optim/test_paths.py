@@ -69,11 +69,11 @@ def test_folds_of_a_large_run_are_the_same_beside_it_and_after_it(rng, monkeypat
     X = rng.standard_normal((60, 3))
     y = X[:, 0] + rng.standard_normal(60) > 0
     beside = TrajectoryLogisticRegression(max_iter=60, tol=0, loo=False, cv=5)
-    monkeypatch.setattr(replicas, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(replicas, "MEMORY_BYTES", 1)
     assert not beside.fit_up_to(30, X, y)
     assert len(beside._live.side_runs.folds) == 5
     assert beside.fit_up_to(60, X, y)
-    monkeypatch.setattr(replicas, "MOST_OF_LARGE_RUNS", 0)
+    monkeypatch.setattr(replicas, "WORTH_REPLICAS", 0)
     after = clone(beside)
     after.fit_up_to(60, X, y)
     assert after._live.side_runs is None

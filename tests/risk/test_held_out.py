@@ -1,12 +1,14 @@
 """Replicas without rows: the fast ways against replicas, and their cost."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
+from skacv.optim.blocks import blocks
 from skacv.optim.design import MatrixDesign
 from skacv.optim.fits import WeightedFits
 from skacv.optim.penalties import L1, SquaredL2, Zero
@@ -16,18 +18,13 @@ from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.screen import WorkingColumns
 from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
+from skacv.risk import cost
 from skacv.risk.averages import mean_with_error
 from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
-from skacv.risk.left_out import (
-    row_replicas,
-    screened,
-    spectral,
-    workload,
-)
+from skacv.risk.left_out import methods, row_replicas, screened, spectral
 from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
 from skacv.risk.left_out.replicas import leave_folds_out, replayed
 from skacv.risk.left_out.screened import WorkingGram, largest_shift
-from skacv.risk.left_out.workload import Workload
 from tests.penalties import with_prox
 
 LINEAR = [Zero(), SquaredL2(0.05)]
@@ -87,10 +84,10 @@ def test_linear_updates_need_no_decomposition(shape, schedule, rng, monkeypatch)
     problem = problem_of(shape, rng)
     trajectory = ran(problem, [SquaredL2(0.05)], schedule)
     rows = np.arange(shape[0])
-    params = {"refit": SUM}
+    params = {"rule": SUM}
     decomposed = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(workload, "SPECTRAL_SIZE", 5)
-    monkeypatch.setattr(spectral, "leave_one_out", None)
+    monkeypatch.setattr(cost, "DECOMPOSED_SIZE", 5)
+    monkeypatch.setattr(methods, "spectral_residuals", None)
     found = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found, decomposed, rtol=0, atol=1e-10)
 
@@ -108,10 +105,10 @@ def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypat
     eigenvalues = problem.sqrt_weighted()[0].spectrum()
     few_eigenvalues, _ = spectral.nodes_of(eigenvalues, trajectory)
     assert len(few_eigenvalues) < len(eigenvalues) / 2
-    params = {"refit": SUM}
+    params = {"rule": SUM}
     rows = np.arange(0, shape[0], 10)
     few = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(spectral, "NODE_TOLERANCE", 0.0)
+    monkeypatch.setattr(spectral, "nodes_of", partial(spectral.nodes_of, tol=0.0))
     every = leave_one_out(problem, trajectory, rows, **params)
     # Of what a target is, of which predictors without a row are sums.
     size = np.abs(problem.target).max()
@@ -136,7 +133,7 @@ def counted(monkeypatch, owner, name, size):
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
 def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypatch):
-    monkeypatch.setattr(screened, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(screened, "MEMORY_BYTES", 0)
     problem = problem_of((150, 600), rng, storage=storage)
     trajectory = ran(problem, [L1(0.6), L1(0.4)], Nesterov, n_updates=60)
     rows = np.arange(150)
@@ -147,7 +144,7 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
     products = counted(
         monkeypatch, WorkingGram, "times", lambda coef, *_: coef.shape[1]
     )
-    found = leave_one_out(problem, trajectory, rows, refit=MEAN)
+    found = leave_one_out(problem, trajectory, rows, rule=MEAN)
     np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
     # Of 120 updates with 600 columns each: looked at, and worked on.
     everything = 120 * 600
@@ -159,14 +156,14 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
 @pytest.mark.parametrize("penalty", PROXIMAL, ids=lambda p: type(p).__name__)
 def test_columns_come_and_go(penalty, gram_bytes, rng, monkeypatch):
     """A path of strengths up and down: columns join, are dropped and join again."""
-    monkeypatch.setattr(screened, "WHOLE_GRAM_BYTES", gram_bytes)
+    monkeypatch.setattr(screened, "MEMORY_BYTES", gram_bytes)
     problem = problem_of((60, 200), rng)
     strengths = [0.3, 0.1, 0.02, 0.2, 0.5, 0.05]
     penalties = [type(penalty)(strength, *extra(penalty)) for strength in strengths]
     trajectory = ran(problem, penalties, Nesterov, n_updates=20)
     rows = np.arange(60)
     expected = by_replicas(problem, trajectory, rows, MEAN)
-    found = leave_one_out(problem, trajectory, rows, refit=MEAN)
+    found = leave_one_out(problem, trajectory, rows, rule=MEAN)
     np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
 
 
@@ -243,13 +240,13 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
     problem = problem_of((30, 50), rng)
     trajectory = ran(problem, [penalty], Nesterov)
     rows = np.arange(30)
-    params = {"refit": MEAN}
+    params = {"rule": MEAN}
     whole = leave_one_out(problem, trajectory, rows, **params)
     several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
     np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
-    monkeypatch.setattr(row_replicas, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(screened, "LOOKED_AT_BYTES", 1)
-    monkeypatch.setattr(spectral, "ENTRIES_PER_BLOCK", 1)
+    monkeypatch.setattr(row_replicas, "MEMORY_BYTES", 1)
+    monkeypatch.setattr(screened, "blocks", lambda n, *_, **__: blocks(n, 1, budget=1))
+    monkeypatch.setattr(spectral, "CACHE_BYTES", 1)
     single = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(single, whole, rtol=0, atol=1e-12)
 
@@ -262,9 +259,9 @@ def test_decomposed_rows_cost_no_product_with_X_per_iterate(rng, monkeypatch):
     trajectory = ran(problem, [SquaredL2(0.01)], Nesterov, n_updates=100)
     products = counted(monkeypatch, MatrixDesign, "dot", lambda coef: coef.shape[1])
     backwards = counted(monkeypatch, MatrixDesign, "t_dot", lambda rows: rows.shape[1])
-    blocks = 200 // (spectral.ENTRIES_PER_BLOCK // 30) + 1
-    leave_one_out(problem, trajectory, np.arange(200), refit=SUM)
-    assert products["n"] <= 30 * blocks  # rows into the eigenbasis
+    n_blocks = 200 // (4 * spectral.CACHE_BYTES // 8 // 30) + 1
+    leave_one_out(problem, trajectory, np.arange(200), rule=SUM)
+    assert products["n"] <= 30 * n_blocks  # rows into the eigenbasis
     assert backwards["n"] == 1
 
 
@@ -275,7 +272,7 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
     folds = [(np.setdiff1d(every, f), f) for f in np.array_split(every, 6)]
     forwards = counted(monkeypatch, MatrixDesign, "dot", lambda coef: 1)
     backwards = counted(monkeypatch, MatrixDesign, "t_dot", lambda rows: 1)
-    leave_folds_out(problem, trajectory, folds, refit=MEAN)
+    leave_folds_out(problem, trajectory, folds, rule=MEAN)
     # And one for every fold at the end, on the rows that it leaves out.
     assert forwards["n"] == 25 + 6
     # And one for the means of their columns.
@@ -285,13 +282,12 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
 @pytest.mark.parametrize("penalty", [L1(0.2), SquaredL2(0.01)])
 def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch):
     """Beside X and what comes out, a block of replicas and not all of them."""
-    monkeypatch.setattr(row_replicas, "BLOCK_BYTES", 1 << 20)
-    monkeypatch.setattr(screened, "LOOKED_AT_BYTES", 1 << 20)
+    monkeypatch.setattr(row_replicas, "MEMORY_BYTES", 1 << 20)
     problem = problem_of((6000, 40), rng)
     trajectory = ran(problem, [penalty], GradientDescent, n_updates=10)
     rows = np.arange(6000)
     tracemalloc.start()
-    leave_one_out(problem, trajectory, rows, refit=MEAN)
+    leave_one_out(problem, trajectory, rows, rule=MEAN)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     result = 11 * 6000 * 8
@@ -304,20 +300,20 @@ def test_rows_that_are_worth_leaving_out(is_linear):
     """Every row where that costs what folds may; else a sample that does, or none."""
     penalty = Zero() if is_linear else L1(1.0)
     rules = [(ProximalGradient(1.0), penalty)]
-    few = Workload((200, 50), [100], rules, is_quadratic=True)
+    few = cost.RunCost((200, 50), [100], rules, is_quadratic=True)
     assert n_rows_worth(few, 20) == 200
-    many = Workload((100_000, 500), [500], rules, is_quadratic=True)
+    many = cost.RunCost((100_000, 500), [500], rules, is_quadratic=True)
     n_worth = n_rows_worth(many, 100)
     if is_linear:
-        assert n_worth == workload.MANY_ROWS
+        assert n_worth == cost.MANY_ROWS
     else:
         spent = n_worth * 500 * 200**2
-        allowed = workload.WORTH_REPLICAS * 500 * many.exact_work(200)
+        allowed = cost.WORTH_REPLICAS * 500 * many.exact_work(200)
         assert 0.9 * allowed < spent <= allowed
     rules = [(ProximalGradient(1.0), L1(1.0))]
-    assert n_rows_worth(Workload((40, 10**6), [500], rules, True), 20) == 40
+    assert n_rows_worth(cost.RunCost((40, 10**6), [500], rules, True), 20) == 40
     # Replicas of every row would cost more than twice what folds may.
-    assert n_rows_worth(Workload((40, 10**6), [500], rules, True), 10**6) == 0
+    assert n_rows_worth(cost.RunCost((40, 10**6), [500], rules, True), 10**6) == 0
 
 
 def test_mean_with_error(rng):
@@ -339,7 +335,7 @@ def test_memory_keeps_to_the_entries_of_sparse_X(rng):
     trajectory = run(problem, phases, np.zeros((1, 20_000, 1)))
     left_out = LeftOutRows.of(problem, np.arange(20), LeaveOutRule())
     tracemalloc.start()
-    screened.leave_one_out(problem, trajectory, left_out, 20, map)
+    screened.screened_residuals(problem, trajectory, left_out, 20, map)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # Gradients of all iterates, a dozen arrays of the replicas, columns looked at.

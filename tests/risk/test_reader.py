@@ -28,12 +28,6 @@ from skacv.risk.reader import Unreadable
 
 from .test_curved_memory import PartOfTheRows
 
-
-def risk_of(problem, trajectory, refit, **settings):
-    """The memory matrix by the keyword of the other readers."""
-    return estimate_risk(problem, trajectory, refit, **settings)
-
-
 N_ROWS, N_COLUMNS = 30, 5
 SEEN, UNSEEN = np.arange(10), np.arange(10, N_ROWS)
 
@@ -95,9 +89,9 @@ FOLD = [(SEEN, UNSEEN)]
 LOO_OF_SEEN = partial(leave_one_out, rows=SEEN[:2])
 LOO_OF_UNSEEN = partial(leave_one_out, rows=UNSEEN)
 REFUSED = [
-    (risk_of, newton, "derivative of every update"),
-    (risk_of, newton_of_logistic, "derivative of every update"),
-    (risk_of, part_of_the_rows, "or all rows once, batch by batch"),
+    (estimate_risk, newton, "derivative of every update"),
+    (estimate_risk, newton_of_logistic, "derivative of every update"),
+    (estimate_risk, part_of_the_rows, "or all rows once, batch by batch"),
     (LOO_OF_SEEN, preconditioned, "cannot be left out"),
     (LOO_OF_SEEN, in_batches, "cannot be left out"),
     (
@@ -106,11 +100,11 @@ REFUSED = [
         "cannot be left out",
     ),
 ]
-BY_PROBES = partial(risk_of, method=4, rng=np.random.default_rng(0))
+BY_PROBES = partial(estimate_risk, method=4, rng=np.random.default_rng(0))
 READ = [
-    (risk_of, with_prox),
-    (risk_of, preconditioned),
-    (risk_of, logistic),
+    (estimate_risk, with_prox),
+    (estimate_risk, preconditioned),
+    (estimate_risk, logistic),
     (BY_PROBES, in_batches),
     (BY_PROBES, lasso_in_batches),
     (LOO_OF_UNSEEN, preconditioned),
@@ -124,16 +118,16 @@ READ = [
 def test_a_run_that_cannot_be_read_is_refused(reader, run_of, message, problem):
     problem, trajectory = run_of(problem)
     with pytest.raises(Unreadable, match=message):
-        reader(problem, trajectory, refit=LeaveOutRule())
+        reader(problem, trajectory, rule=LeaveOutRule())
     # Not even its shape is looked at.
     with pytest.raises(Unreadable, match=message):
-        reader(problem, replace(trajectory, predictor=None), refit=LeaveOutRule())
+        reader(problem, replace(trajectory, predictor=None), rule=LeaveOutRule())
 
 
 @pytest.mark.parametrize(("reader", "run_of"), READ)
 def test_other_runs_are_read(reader, run_of, problem):
     problem, trajectory = run_of(problem)
-    assert reader(problem, trajectory, refit=LeaveOutRule()) is not None
+    assert reader(problem, trajectory, rule=LeaveOutRule()) is not None
 
 
 def test_coefficients_without_rows_that_were_seen_are_refused(problem):

@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from ...optim.arrays import design_of
-from ...optim.moments import merged, moments_of, pseudo_rows, varying
+from ...optim.moments import group_rows, merged, moments_of, pseudo_rows, varying
 from ...optim.problem import Problem
+from ...risk.averages import have_repeats
 from .training_data import ColumnData
 
 
@@ -73,7 +74,10 @@ def on_pseudo_rows(data, folds):
     problem = data.problem
     n_rows, n_outputs = problem.target.shape
     n_pseudo_rows = 1 + len(data.center) + n_outputs
-    groups = row_groups(folds, n_rows, n_rows // (4 * n_pseudo_rows))
+    if any(have_repeats(rows) for fold in folds for rows in fold):
+        return None
+    codes = (parts_of_rows(fold, n_rows) for fold in folds)
+    groups = group_rows(codes, n_rows, n_rows // (4 * n_pseudo_rows))
     if groups is None:
         return None
     group, membership = groups
@@ -95,39 +99,20 @@ def on_pseudo_rows(data, folds):
     reduced = data.as_kind(
         PseudoRowData, problem=problem, all_rows=data, all_folds=folds
     )
-    # (n_groups, n_folds, 2) -> rows of the groups that a fold has.
+    # (n_groups, n_folds) -> rows of the groups that a fold has.
     is_in = np.repeat(membership, n_pseudo_rows, axis=0)
     reduced_folds = []
-    for fitted, held_out in is_in.transpose(1, 2, 0):
-        reduced_folds.append((np.flatnonzero(fitted), np.flatnonzero(held_out)))
+    for code in is_in.T:
+        reduced_folds.append((np.flatnonzero(code & 1), np.flatnonzero(code & 2)))
     return reduced, reduced_folds
 
 
-def row_groups(folds, n_rows, max_groups):
-    """Groups of rows that are in the same parts (training, held out) of all folds.
-
-    None where there are more groups, or where rows are in a part repeatedly.
-
-    Shapes: returned group (n_rows,), membership (n_groups, n_folds, 2).
-    """
-    group, membership = np.zeros(n_rows, np.int32), np.zeros((1, 0, 2), dtype=bool)
-    for parts in folds:
-        code = group * 4
-        for part, rows in enumerate(parts):
-            is_in = np.zeros(n_rows, np.int8)
-            is_in[rows] = part + 1
-            if np.count_nonzero(is_in) < len(rows):
-                return None
-            code += is_in
-        codes = np.flatnonzero(np.bincount(code, minlength=4 * len(membership)))
-        if len(codes) > max_groups:
-            return None
-        group_of_code = np.zeros(4 * len(membership), np.int32)
-        group_of_code[codes] = np.arange(len(codes))
-        group = group_of_code[code]
-        of_fold = np.stack([codes & 1, codes & 2], axis=1)[:, None] > 0
-        membership = np.concatenate([membership[codes // 4], of_fold], axis=1)
-    return (group, membership) if len(membership) <= max_groups else None
+def parts_of_rows(fold, n_rows):
+    """The parts of a fold that rows are in: 1 if trained on, 2 if held out, or 0."""
+    code = np.zeros(n_rows, np.int8)
+    for number, rows in enumerate(fold, start=1):
+        code[rows] += number
+    return code
 
 
 def unexplained_share(moments, n_outputs):

@@ -15,6 +15,7 @@ from ...risk.averages import (
     mean_with_error,
     units_of,
 )
+from ...risk.cost import RunCost
 from ...risk.intervals import HeldOutResiduals
 from ...risk.left_out.methods import (
     LeaveOneOutTask,
@@ -23,7 +24,6 @@ from ...risk.left_out.methods import (
     n_rows_worth,
 )
 from ...risk.left_out.replicas import leave_folds_out
-from ...risk.left_out.workload import Workload
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
 from .held_out_losses import losses_of
@@ -120,8 +120,8 @@ def read_leave_one_out(run):
         if n_rows < FEWEST_ROWS:
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-        work = Workload.recorded(problem, trajectory, estimator._spec().corrects_loo)
-        n_left_out = n_rows_worth(work, n_active)
+        kind = RunCost.recorded(problem, trajectory, estimator._spec().corrects_loo)
+        n_left_out = n_rows_worth(kind, n_active)
         if not n_left_out:
             return {}
     if n_left_out < len(rows):
@@ -321,7 +321,7 @@ def _replaying(estimator, data):
     """Changes of settings for replicas without single rows."""
     spec = estimator._spec()
     return {
-        "refit": spec.refit(data),
+        "rule": spec.refit(data),
         "correction": spec.corrects_loo,
         **_parallel(estimator.n_jobs),
     }

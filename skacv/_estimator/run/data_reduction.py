@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...risk.left_out.methods import Replicated, method_for
+from ...risk.left_out.methods import method_for
 from ..data.pseudo_rows import on_pseudo_rows
 from ..data.row_space import RowSpaceData
 from ..parameters import keeps_data
@@ -63,10 +63,10 @@ class InRowSpace(Reduction):
         # A product with X or X' costs the entries of X, one with the coordinates of the
         # rows the square of their number.
         n_rows, n_features = self.n_rows, self.n_features
-        run = self.spec.workload((n_rows, n_features), self.data.y)
+        run = self.spec.cost((n_rows, n_features), self.data.y)
         n_fits = 1 + len(self.folds)
         leaves_rows_out = any(estimate.name == "loo" for estimate in self.estimates)
-        if leaves_rows_out and method_for(run) is Replicated:
+        if leaves_rows_out and method_for(run) == "replicas":
             n_fits += n_rows
         n_iterates = (run.n_updates + 1) * run.n_outputs
         saved = self.data.problem.design.n_stored - n_rows**2

@@ -296,7 +296,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         shape = shape_of(X)
         if is_collection(X) or len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        return is_cheap(self._spec().workload(shape, y))
+        return is_cheap(self._spec().cost(shape, y))
 
     @of_record
     def _held_out_losses(self, name, y):

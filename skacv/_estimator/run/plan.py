@@ -13,9 +13,9 @@ from ...optim.penalties import SquaredL2
 from ...optim.schedules import GradientDescent, Nesterov, Newton, StochasticGradient
 from ...optim.trajectory import Phase, Trajectory, smoothness_under
 from ...optim.updates import Pass, ProximalGradient
+from ...risk.cost import RunCost
 from ...risk.leave_out_rule import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
-from ...risk.left_out.workload import Workload
 
 # Solvers that are schedules of a step size and all rows alone.
 SCHEDULES = {
@@ -235,7 +235,7 @@ class ModelSpec:
     # without some of the rows has the steps of the run as they are.
     is_dual: bool = False
     corrects_loo: bool = True  # linearised leave-one-out, at some iterates
-    # ``outputs(y)``, properties of the outputs before a run, for ``Workload``.
+    # ``outputs(y)``, properties of the outputs before a run, for ``RunCost``.
     outputs: Callable[[Any], dict] = outputs_of_targets
 
     @classmethod
@@ -317,14 +317,14 @@ class ModelSpec:
             for _, stable in largest_stable_steps(problem, [phase], weights, fold)
         )
 
-    def workload(self, shape, y):
-        """The workload of a run on X of that shape, before the run."""
+    def cost(self, shape, y):
+        """The cost of a run on X of that shape, before the run."""
         n_columns = shape[1] + self.has_constant
         update = self.solver.update(shape[0])
         # Any strengths, if they differ: one update is that of several or not.
         numbers = range(len(self.strengths))
         penalties = [self.penalty_on(n_columns, 1.0 + k) for k in numbers]
-        return Workload(
+        return RunCost(
             shape=(shape[0], n_columns),
             lengths=[self.max_iter] * len(penalties),
             rules=[(update, penalty) for penalty in penalties],

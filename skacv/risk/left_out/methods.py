@@ -1,12 +1,11 @@
 """Leave-one-out along a recorded run: the entry point, and its four methods.
 
 Entry t of the path is the mean over rows of the loss, on the row, of iterate t of the
-same run without the row. Nothing is refitted. ``METHODS`` are in the order of their
-running times; the first that applies to a run, and is worthwhile, is used. All are
-exact but :class:`Linearised`.
+same run without the row. Nothing is refitted. The fastest method that applies to a run
+is used, see :func:`method_for`. All are exact but "linearised".
 
-A method is chosen by a :class:`~skacv.risk.left_out.workload.Workload`, which may be
-planned only: how many rows are worth leaving out is decided before the run.
+A method is chosen by a :class:`~skacv.risk.cost.RunCost`, which may be only planned:
+how many rows are worth leaving out is decided before the run.
 """
 
 from collections.abc import Callable
@@ -17,68 +16,54 @@ import numpy as np
 
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
+from ..cost import MANY_ROWS, RunCost, is_decomposed
 from ..leave_out_rule import LeaveOutRule, LeftOutRows, check_unseen
-from . import linearised, screened, spectral
+from .linearised import linearised_predictors
 from .replicas import check_stable, record_of_replicas, replicas_at_a_time
-from .workload import MANY_ROWS, Workload, is_decomposed
+from .screened import screened_residuals
+from .spectral import coefficient_deviations, spectral_residuals
 
-# Rows are left out again, exactly, where linearising is known to have misplaced
-# their predictors by more, in the loss's own unit.
+# Rows are left out again, exactly, where linearising is estimated to change their
+# predictors by more, in the loss's own unit.
 LARGEST_ERROR = 0.01
-# Predictors that have moved by so many times the largest target are looked into.
-FAR = 10
 
 
 @dataclass(frozen=True)
 class LeaveOneOutTask:
     """Rows to be left out of a recorded run, one at a time.
 
-    Attributes
-    ----------
-    problem : Problem
-        With weights shared by its outputs.
-    rows : ndarray of int, shape (n_left_out,)
-    refit : LeaveOutRule
-        As it is for a run like this one.
-    correction : bool
-        Whether what is linearised is corrected at some iterates.
-    n_blocks : int
-        Blocks of rows wanted at least, as many as are worked on at a time.
-    map : callable
-        ``map(function, blocks)``; blocks are independent of each other.
+    ``rule`` is that for a run like this one. ``map(function, blocks)`` goes through
+    ``n_blocks`` independent blocks of rows, or more.
     """
 
     problem: Problem
     trajectory: Trajectory
     rows: np.ndarray
-    refit: LeaveOutRule
+    rule: LeaveOutRule
     correction: bool = True
     n_blocks: int = 1
     map: Callable = map
 
     @property
+    def cost(self):
+        return RunCost.recorded(self.problem, self.trajectory, self.correction)
+
+    @property
+    def rows_per_block(self):
+        return -(-len(self.rows) // self.n_blocks)
+
     def left_out(self):
-        """The rows and their scales."""
-        return LeftOutRows.of(self.problem, self.rows, self.refit)
+        return LeftOutRows.of(self.problem, self.rows, self.rule)
 
-    @property
-    def blocks(self):
-        """Rows of a block at most, and what goes through the blocks."""
-        return -(-len(self.rows) // self.n_blocks), self.map
-
-    @property
     def arguments(self):
-        """What ``leave_one_out`` of a method's module takes."""
-        return self.problem, self.trajectory, self.left_out, *self.blocks
-
-    @property
-    def run(self):
-        """The run, as far as the choice of a method goes."""
-        return Workload.recorded(self.problem, self.trajectory, self.correction)
+        """The arguments that the methods share."""
+        left_out = self.left_out()
+        return self.problem, self.trajectory, left_out, self.rows_per_block, self.map
 
     def outputs(self):
-        """A request for every output that has a loss by itself."""
-        if self.problem.loss.is_coupled:
+        """A task for every output that has a loss by itself."""
+        n_outputs = self.problem.target.shape[1]
+        if n_outputs == 1 or self.problem.loss.is_coupled:
             return [self]
         return [
             replace(
@@ -86,276 +71,185 @@ class LeaveOneOutTask:
                 problem=replace(self.problem, target=self.problem.target[:, [k]]),
                 trajectory=self.trajectory.of_output(k),
             )
-            for k in range(self.problem.target.shape[1])
+            for k in range(n_outputs)
         ]
 
 
-class Spectral:
-    """Linear updates with the squared error, all rows by one eigendecomposition."""
+def method_for(run, has_coefficients=False):
+    """The name of the fastest method for a run, a RunCost.
 
-    @staticmethod
-    def takes(run):
-        """Whether the method applies to a run and is worthwhile."""
-        is_small = is_decomposed(run.shape, run.has_columns)
-        return run.is_quadratic and run.has_one_basis() and is_small
-
-    @staticmethod
-    def n_rows_worth(run, n_active):
-        return min(run.shape[0], MANY_ROWS)
-
-    @staticmethod
-    def predictors(request):
-        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
-        residuals = spectral.leave_one_out(*request.arguments)
-        return _plus_target(residuals, request)
-
-    @staticmethod
-    def coefficients(request, held_out):
-        """The last iterate of one output without each row, and intercepts' shifts.
-
-        Parameters
-        ----------
-        request : Request
-            Request for a run from zero on a design whose inner products are those of
-            rows.
-        held_out : ndarray of shape (n_iterates, n_left_out)
-            Held-out residuals, which drive what the coefficients deviate by.
-        """
-        left_out = request.left_out
-        deviations = spectral.deviations(
-            request.problem, request.trajectory, left_out, held_out
-        )
-        coef = request.trajectory.coef[-1].T + deviations.T
-        return coef, left_out.intercept_shifts(held_out[-1])
-
-
-class _ByReplicas:
-    """A method whose replicas have coefficients.
-
-    ``_read(request)`` are held-out predictors, (n_iterates, n_left_out, n_outputs), and
-    a function without arguments: the coefficients of the last iterate, of one output,
-    (n_left_out, n_columns).
+    ``has_coefficients``: only those that compute coefficients as well.
     """
-
-    @classmethod
-    def predictors(cls, request):
-        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
-        found = [cls._read(part)[0] for part in request.outputs()]
-        return np.concatenate(found, axis=2)
-
-    @classmethod
-    def coefficients(cls, request):
-        """The last iterate of one output without each row, and intercepts' shifts."""
-        predictors, coefficients = cls._read(request)
-        residuals = predictors[-1, :, 0] - request.problem.target[request.rows, 0]
-        return coefficients(), request.left_out.intercept_shifts(residuals)
-
-
-class Screened(_ByReplicas):
-    """Updates with a prox and the squared error: deviations on few columns."""
-
-    @staticmethod
-    def takes(run):
-        """Whether the method applies to a run and is worthwhile."""
-        return run.is_quadratic and run.is_elementwise() and not run.n_batches
-
-    @staticmethod
-    def n_rows_worth(run, n_active):
-        return run.n_rows_worth(n_active, 0)
-
-    @staticmethod
-    def _read(request):
-        residuals, (deviations, place) = screened.leave_one_out(*request.arguments)
-
-        def coefficients():
-            coef, first = np.repeat(request.trajectory.coef[-1].T, len(place), 0), 0
-            for index, deviation in deviations:
-                coef[first : first + len(deviation), index] += deviation
-                first += len(deviation)
-            return coef[place]
-
-        return _plus_target(residuals[:, :, None], request), coefficients
-
-
-class Linearised(_ByReplicas):
-    """Curved losses, linearised at the recorded run; not exact."""
-
-    @staticmethod
-    def takes(run):
-        """Whether the method applies to a run and is worthwhile."""
-        is_curved = not run.is_quadratic
-        return is_curved and run.is_elementwise() and run.is_worth_linearising()
-
-    @staticmethod
-    def n_rows_worth(run, n_active):
-        return run.n_rows_worth(n_active, run.n_corrected())
-
-    @staticmethod
-    def _read(request):
-        """By linearising, and exactly where that is not accurate."""
-        predictors, deviations, error_estimate = linearised.leave_one_out(
-            *request.arguments, request.correction
-        )
-        coef = request.trajectory.coef[-1] + deviations
-        largest = LARGEST_ERROR * request.problem.loss.scale
-        inaccurate = np.flatnonzero(error_estimate > largest)
-        if inaccurate.size:
-            exact, blocks = _by_replicas(
-                replace(request, rows=request.rows[inaccurate])
-            )
-            predictors[:, inaccurate], coef[inaccurate] = exact, np.concatenate(blocks)
-        return predictors, lambda: coef[:, :, 0]
-
-
-class Replicated(_ByReplicas):
-    """Any update and any loss: a replica of the run for every row."""
-
-    @staticmethod
-    def takes(run):
-        """Whether the method applies to a run and is worthwhile: always."""
-        return True
-
-    @staticmethod
-    def n_rows_worth(run, n_active):
-        return run.n_rows_worth(n_active, run.n_updates)
-
-    @classmethod
-    def predictors(cls, request):
-        """Held-out predictors, of all outputs from one run without each row."""
-        return cls._read(request)[0]
-
-    @staticmethod
-    def _read(request):
-        predictors, blocks = _by_replicas(request)
-        return predictors, lambda: np.concatenate(blocks)[:, :, 0]
-
-
-METHODS = (Spectral, Screened, Linearised, Replicated)
-# Those that give coefficients as well.
-COEFFICIENT_METHODS = (Screened, Linearised, Replicated)
-
-
-def method_for(run, methods=METHODS):
-    """The first of the methods that applies to a run and is worthwhile."""
-    return next(method for method in methods if method.takes(run))
+    is_small = is_decomposed(run.shape, run.has_columns)
+    if run.is_quadratic and is_small and not has_coefficients and run.has_one_basis():
+        return "spectral"
+    if run.is_quadratic and run.is_elementwise() and not run.n_batches:
+        return "screened"
+    if not run.is_quadratic and run.is_elementwise() and run.is_worth_linearising():
+        return "linearised"
+    return "replicas"
 
 
 def n_rows_worth(run, n_active):
     """Number of rows that can be left out in about the time of folds.
 
-    Parameters
-    ----------
-    n_active : int
-        Columns that the run uses at most.
+    ``n_active`` is the number of columns that the run uses at most.
     """
-    return method_for(run).n_rows_worth(run, n_active)
+    method = method_for(run)
+    if method == "spectral":
+        return min(run.shape[0], MANY_ROWS)
+    n_exact = {"linearised": run.n_corrected(), "replicas": run.n_updates}
+    return run.n_rows_worth(n_active, n_exact.get(method, 0))
 
 
 def is_cheap(run):
     """Whether leaving out every row takes about as long as a few folds."""
-    return method_for(run) is Spectral and run.is_decomposed_cheaply()
+    return method_for(run) == "spectral" and run.is_decomposed_cheaply()
 
 
-def leave_one_out(problem, trajectory, rows, refit, **settings):
+def leave_one_out(problem, trajectory, rows, rule, **settings):
     """Linear predictors of rows, by the iterates that have never seen them.
 
-    Parameters
-    ----------
-    problem : Problem
-        With weights shared by its outputs.
-    rows : ndarray of int, shape (n_left_out,)
-    refit : LeaveOutRule
-        What a fit without some rows would be.
-    **settings
-        ``correction``, ``n_blocks`` and ``map`` of :class:`LeaveOneOutTask`.
+    Intercepts are included, on the scale of the problem's target. ``settings`` are
+    ``correction``, ``n_blocks`` and ``map`` of :class:`LeaveOneOutTask`.
 
-    Returns
-    -------
-    ndarray of shape (n_iterates, n_left_out, n_outputs)
-        Intercepts included, on the scale of the problem's target.
-
-    Raises
-    ------
-    Unreadable
-        If a preconditioner was made from some of the rows.
-    ValueError
-        If the iterates without a row diverge. The message names the largest stable
-        step then.
+    Shapes: rows (n_left_out,); returned (n_iterates, n_left_out, n_outputs).
     """
-    request = _request(problem, trajectory, rows, refit, settings)
-    found = method_for(request.run).predictors(request)
-    _check_stable(request, found)
-    return found
+    task = _task(problem, trajectory, rows, rule, settings)
+    method = method_for(task.cost)
+    if method == "spectral":
+        predictors = _add_target(spectral_residuals(*task.arguments()), task)
+    else:
+        tasks = [task] if method == "replicas" else task.outputs()
+        predictors = [READ[method](part)[0] for part in tasks]
+        predictors = predictors[0] if len(tasks) == 1 else np.concatenate(predictors, 2)
+    _check_stable(task, predictors)
+    return predictors
 
 
-def coefficients_without(problem, trajectory, rows, refit, **settings):
-    """The last iterate of one output, as it is without each of some rows.
+def coefficients_without(problem, trajectory, rows, rule, **settings):
+    """The last iterate of one output without each of some rows, and its intercept.
 
-    Parameters
-    ----------
-    problem, trajectory, rows, refit, **settings
-        As in :func:`leave_one_out`, of one output.
+    The intercept is that on the centred data.
 
-    Returns
-    -------
-    coef : ndarray of shape (n_left_out, n_columns)
-    shift : ndarray of shape (n_left_out,)
-        The intercept of the replica on the centred data.
+    Shapes: returned coef (n_left_out, n_columns), intercept (n_left_out,).
     """
-    request = _request(problem, trajectory, rows, refit, settings)
-    return method_for(request.run, COEFFICIENT_METHODS).coefficients(request)
+    task = _task(problem, trajectory, rows, rule, settings)
+    return coefficients_of(task, method_for(task.cost, has_coefficients=True))
 
 
-def _request(problem, trajectory, rows, refit, settings):
-    """The rows of a run that can be read, as a method takes them."""
+def coefficients_of(task, method):
+    """As :func:`coefficients_without`, by one of the methods in ``READ``."""
+    predictors, coefficients = READ[method](task)
+    residuals = predictors[-1, :, 0] - task.problem.target[task.rows, 0]
+    return coefficients(), task.left_out().intercept_shifts(residuals)
+
+
+def spectral_coefficients(task, held_out):
+    """The same for linear updates from zero, from held-out residuals.
+
+    Inner products of the design are those of rows.
+
+    Shapes: held_out (n_iterates, n_left_out).
+    """
+    left_out = task.left_out()
+    deviations = coefficient_deviations(
+        task.problem, task.trajectory, left_out, held_out
+    )
+    coef = task.trajectory.coef[-1].T + deviations.T
+    return coef, left_out.intercept_shifts(held_out[-1])
+
+
+def _task(problem, trajectory, rows, rule, settings):
     check_unseen(rows, trajectory)
-    # The scales of all rows serve every row that is left out alone.
-    refit = replace(refit.of_run(trajectory), columns=None)
-    return LeaveOneOutTask(problem, trajectory, rows, refit, **settings)
+    # The scales of all rows serve every row that is left out by itself.
+    rule = replace(rule.of_run(trajectory), columns=None)
+    return LeaveOneOutTask(problem, trajectory, rows, rule, **settings)
 
 
-def _check_stable(request, predictors):
-    """Raise if predictors of a row diverge because a step is too large."""
-    if request.trajectory.n_batches():
-        return
-    problem = request.problem
-    moved = np.abs(predictors[-1] - predictors[0]).max(axis=1)
-    furthest = moved.argmax()
-    # To find the largest stable step takes an eigenvalue: for this row alone. Where
-    # predictors overflow the comparison is false, too.
-    if moved[furthest] <= FAR * np.abs(problem.target).max():
-        return
-    stays = np.arange(len(problem.target)) != request.rows[furthest]
-    weights = request.refit.without(problem, stays[:, None])
-    check_stable(problem, request.trajectory, weights, [0])
+def _check_stable(task, predictors, suspicious=10):
+    """Raise if predictors of a row diverge because a step is too large.
 
-
-def _by_replicas(request):
-    """Leave rows out by replicas, a block of rows at a time.
-
-    Returns
-    -------
-    predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
-    coef : sequence of ndarray of shape (n_rows, n_columns, n_outputs)
-        Coefficients of the last iterate, block by block.
+    The largest stable step takes an eigenvalue: only for the row whose predictor
+    changes most, and only if by ``suspicious`` times the largest target.
     """
-    largest_block, map = request.blocks
-    size = min(replicas_at_a_time(request.problem), largest_block)
-    blocks = np.array_split(request.rows, -(-len(request.rows) // size))
-    replay = partial(_rows_left_out, request.problem, request.trajectory, request.refit)
-    predictors, coef = zip(*map(replay, blocks))
-    return np.concatenate(predictors, axis=1), coef
+    if task.trajectory.n_batches():
+        return
+    problem = task.problem
+    change = np.abs(predictors[-1] - predictors[0]).max(axis=1)
+    furthest = change.argmax()
+    # Where predictors overflow the comparison is false, too.
+    if change[furthest] <= suspicious * np.abs(problem.target).max():
+        return
+    train_mask = np.arange(len(problem.target)) != task.rows[furthest]
+    weights = task.rule.without(problem, train_mask[:, None])
+    check_stable(problem, task.trajectory, weights, [0])
 
 
-def _rows_left_out(problem, trajectory, refit, rows):
-    stays = np.ones((len(problem.target), len(rows)), dtype=bool)
-    stays[rows, np.arange(len(rows))] = False
+def _screened(task):
+    """Updates with a prox and the squared error: deviations on few columns."""
+    residuals, (deviations, order) = screened_residuals(*task.arguments())
+
+    def coefficients():
+        coef, first = np.repeat(task.trajectory.coef[-1].T, len(order), 0), 0
+        for index, deviation in deviations:
+            coef[first : first + len(deviation), index] += deviation
+            first += len(deviation)
+        return coef[order]
+
+    return _add_target(residuals[:, :, None], task), coefficients
+
+
+def _linearised(task):
+    """Curved losses, linearised at the run, and exact where that is inaccurate."""
+    predictors, deviations, error_estimate = linearised_predictors(
+        *task.arguments(), task.correction
+    )
+    coef = task.trajectory.coef[-1] + deviations
+    inaccurate = np.flatnonzero(
+        error_estimate > LARGEST_ERROR * task.problem.loss.scale
+    )
+    if inaccurate.size:
+        exact = _by_replicas(replace(task, rows=task.rows[inaccurate]))
+        predictors[:, inaccurate], coef[inaccurate] = exact
+    return predictors, lambda: coef[:, :, 0]
+
+
+def _replicated(task):
+    """Any update and any loss: a replica of the run for every row."""
+    predictors, coef = _by_replicas(task)
+    return predictors, lambda: coef[:, :, 0]
+
+
+# Functions of a task of one output, or of coupled ones; of several for "replicas". They
+# return held-out predictors, (n_iterates, n_left_out, n_outputs), and a function
+# without arguments: the coefficients of the last iterate of one output, (n_left_out,
+# n_columns).
+READ = {"screened": _screened, "linearised": _linearised, "replicas": _replicated}
+
+
+def _by_replicas(task):
+    """Leave rows out by replicas: predictors, and coefficients of the last iterate.
+
+    Shapes: returned (n_iterates, n_left_out, n_outputs), (n_left_out, n_columns,
+    n_outputs).
+    """
+    size = min(replicas_at_a_time(task.problem), task.rows_per_block)
+    blocks = np.array_split(task.rows, -(-len(task.rows) // size))
+    replay = partial(_replay_without_rows, task.problem, task.trajectory, task.rule)
+    predictors, coef = zip(*task.map(replay, blocks))
+    return np.concatenate(predictors, axis=1), np.concatenate(coef)
+
+
+def _replay_without_rows(problem, trajectory, rule, rows):
+    train_mask = np.ones((len(problem.target), len(rows)), dtype=bool)
+    train_mask[rows, np.arange(len(rows))] = False
     held_out = rows[:, None]
-    coef, record = record_of_replicas(problem, trajectory, refit, stays, held_out)
+    coef, record = record_of_replicas(problem, trajectory, rule, train_mask, held_out)
     return record.predictors(problem.design, held_out), np.moveaxis(coef, 2, 0)
 
 
-def _plus_target(residuals, request):
+def _add_target(residuals, task):
     """Predictors from residuals, in place: they may be the largest array of a fit."""
-    residuals += request.problem.target[request.rows]
+    residuals += task.problem.target[task.rows]
     return residuals

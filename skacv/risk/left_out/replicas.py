@@ -1,127 +1,79 @@
 """Replicas of the recorded run that leave rows out: exact, any update, any loss.
 
-Every replica takes the updates of the recorded run, on rows weighted its own
-way; all share each pass over X. Leaving out folds and leaving out single rows
-are the same thing here.
+Every replica takes the updates of the recorded run, on rows with weights of its own;
+all share each pass over X. Leaving out folds and leaving out single rows are the same
+thing here.
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from ...optim.blocks import slices
+from ...optim import costs
+from ...optim.array_path import Predictors, StoredPredictors, with_room
+from ...optim.blocks import MEMORY_BYTES, n_per_block, slices
 from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
+from ..cost import WORTH_REPLICAS
 from ..leave_out_rule import check_unseen, counts_in
-from .fold_record import FoldRecord, RecordedFolds
-
-# Memory for replicas, and arrays that each of them holds.
-BLOCK_BYTES = 1 << 28
-ARRAYS_PER_REPLICA = 6
-# Folds as users ask for them: more of a run that is so large would fill the memory.
-MOST_OF_LARGE_RUNS = 20
+from .row_replicas import ARRAYS_PER_REPLICA
 
 
 def replayed(problem, trajectory, weights):
-    """The iterates of a run, as fits with other weights would have them.
-
-    Parameters
-    ----------
-    trajectory : Trajectory
-        The run of that problem whose start and updates are taken.
-
-    Yields
-    ------
-    Iterate
-        From the start to the last, with predictors where they are carried along.
-    """
+    """Yield every Iterate of a run, as fits with other weights would have it."""
     iterates = Iterates.at_rest(WeightedFits(problem, weights), trajectory.coef[0])
     yield iterates.state.current
     for _ in iterate(trajectory.updates(), iterates):
         yield iterates.state.current
 
 
-def record_of_replicas(problem, trajectory, refit, counts, held_out):
-    """Replicas that leave rows out, along a run.
+def record_of_replicas(problem, trajectory, rule, counts, held_out):
+    """Replicas that leave rows out: their last coefficients, and their FoldRecord.
 
-    Parameters
-    ----------
-    refit : LeaveOutRule
-        As it is for a run like this one (:meth:`LeaveOutRule.of_run`).
-    counts : ndarray of int or bool, shape (n_rows, n_replicas)
-        How often every replica has a row: zero where it leaves the row out.
-    held_out : sequence of ndarray of int
-        Held-out rows of every replica.
+    ``counts``: how often a replica has a row. ``held_out``: the rows of every replica.
 
-    Returns
-    -------
-    coef : ndarray of shape (n_columns, n_outputs, n_replicas)
-        Coefficients of the last iterate.
-    record : FoldRecord
-
-    Raises
-    ------
-    ValueError
-        If a replica diverges. The message names the largest stable step.
+    Shapes: counts (n_rows, n_replicas); returned coef (n_columns, n_outputs,
+    n_replicas).
     """
-    weights = refit.without(problem, counts)
-    fits, begun = WeightedFits(problem, weights), None
+    weights = rule.without(problem, counts)
+    fits, start = WeightedFits(problem, weights), None
     recorded = RecordedFolds(problem, fits, held_out)
     for last in replayed(problem, trajectory, weights):
-        begun = last if begun is None else begun
+        start = last if start is None else start
         recorded.add(last)
-    suspects = risen(fits, begun, last)
+    suspects = fits_that_rise(fits, start, last)
     check_stable(problem, trajectory, weights, suspects)
     return last.coef, recorded.first(len(trajectory.coef))
 
 
-def leave_folds_out(problem, trajectory, folds, refit, n_blocks=1, map=map):
-    """The record of sets of rows that are left out, every fold a replica: exact.
+def leave_folds_out(problem, trajectory, folds, rule, n_blocks=1, map=map):
+    """The FoldRecord of folds (fitted and held-out rows), each a replica: exact.
 
-    Parameters
-    ----------
-    problem, trajectory, refit
-        As in :func:`~skacv.risk.left_out.methods.leave_one_out`.
-    folds : list of (ndarray of int, ndarray of int)
-        Training rows and held-out rows of every replica.
-    n_blocks, map
-        As of :class:`~skacv.risk.left_out.methods.LeaveOneOutTask`; blocks are folds.
-
-    Returns
-    -------
-    FoldRecord
-
-    Raises
-    ------
-    Unreadable
-        If a preconditioner was made from held-out rows.
-    ValueError
-        If the iterates of a fold diverge. The message names the largest stable step
-        then.
+    Arguments as of :class:`~skacv.risk.left_out.methods.LeaveOneOutTask`.
     """
     for _, held_out in folds:
         check_unseen(held_out, trajectory)
     size = min(replicas_at_a_time(problem), -(-len(folds) // n_blocks))
-    blocks = [folds[some] for some in slices(len(folds), size)]
-    refit = refit.of_run(trajectory)
-    records = list(map(partial(_folds_left_out, problem, trajectory, refit), blocks))
+    blocks = [folds[block] for block in slices(len(folds), size)]
+    rule = rule.of_run(trajectory)
+    record_block = partial(_record_of_folds, problem, trajectory, rule)
+    records = list(map(record_block, blocks))
     held_out = [[rows for _, rows in block] for block in blocks]
     return FoldRecord.joined(records, problem.design, held_out)
 
 
-def _folds_left_out(problem, trajectory, refit, folds):
-    """The record of one block of folds."""
+def _record_of_folds(problem, trajectory, rule, folds):
     counts = counts_in(folds, len(problem.target))
     held_out = [held_out for _, held_out in folds]
-    _, record = record_of_replicas(problem, trajectory, refit, counts, held_out)
-    return record
+    return record_of_replicas(problem, trajectory, rule, counts, held_out)[1]
 
 
-def risen(fits, begun, ended):
-    """The fits whose training error has risen between two iterates, or overflows."""
-    begun, ended = (fits.value(fits.predictor_at(each)) for each in (begun, ended))
-    return np.flatnonzero(~(ended <= begun))
+def fits_that_rise(fits, start, end):
+    """Fits with a larger training error at ``end`` than at ``start``, or overflow."""
+    start, end = (fits.value(fits.predictor_at(iterate)) for iterate in (start, end))
+    return np.flatnonzero(~(end <= start))
 
 
 def check_stable(problem, trajectory, weights, suspects):
@@ -144,47 +96,154 @@ def check_stable(problem, trajectory, weights, suspects):
 
 
 def are_surely_stable(problem, phases, weights):
-    """Whether it is known beforehand that no replica can diverge.
+    """Whether no replica can diverge, as far as is known beforehand.
 
     Without some rows, L is at most L over the share of the weight that stays. Nothing
     is known where replicas scale columns for themselves.
     """
-    own, bounds = problem.row_weights[:, 0], [np.inf] * len(phases)
-    if weights.columns is None:
-        larger = max([1.0, *(float((each / own).max()) for each in weights.rows.T)])
-        bounds = [larger * phase.smoothness(problem) for phase in phases]
-    return all(
-        phase.schedule.step_size <= phase.largest_stable_step(bound)
-        for phase, bound in zip(phases, bounds)
-    )
+    if weights.columns is not None:
+        return False
+    run_weights = problem.row_weights[:, 0]
+    ratios = [float((replica / run_weights).max()) for replica in weights.rows.T]
+    for phase in phases:
+        bound = max([1.0, *ratios]) * phase.smoothness(problem)
+        if phase.schedule.step_size > phase.largest_stable_step(bound):
+            return False
+    return True
 
 
 def largest_stable_steps(problem, phases, weights, r):
-    """The largest step of every phase at which replica r does not diverge.
-
-    Yields
-    ------
-    phase : Phase
-    step : float
-    """
+    """Yield every phase and the largest step at which replica r does not diverge."""
     fits = WeightedFits(problem, weights)
-    own, scale = fits.alone(r), np.broadcast_to(weights.penalty_scale, fits.n_fits)[r]
+    replica = fits.alone(r)
+    scale = np.broadcast_to(weights.penalty_scale, fits.n_fits)[r]
     for phase in phases:
         curvature = (scale - 1) * phase.penalty.curvature
-        yield phase, phase.largest_stable_step(phase.smoothness(own) + curvature)
+        yield phase, phase.largest_stable_step(phase.smoothness(replica) + curvature)
 
 
 def replicas_at_a_time(problem):
-    """Number of replicas whose arrays fit in ``BLOCK_BYTES``."""
-    each = ARRAYS_PER_REPLICA * sum(problem.design.shape) * problem.target.shape[1]
-    return max(1, BLOCK_BYTES // (each * problem.design.dtype.itemsize))
+    """Number of replicas whose arrays fit in memory."""
+    n_entries = ARRAYS_PER_REPLICA * sum(problem.design.shape) * problem.target.shape[1]
+    return n_per_block(n_entries * problem.design.dtype.itemsize, MEMORY_BYTES)
 
 
 def replicas_beside(problem, n_updates):
     """Number of replicas that may run beside a run of ``n_updates`` updates.
 
-    As many as fit in ``BLOCK_BYTES``, or a few that take no more memory than the record
-    of the run.
+    As many as fit in memory, or a few that take no more memory than the record.
     """
-    few = min(n_updates // ARRAYS_PER_REPLICA, MOST_OF_LARGE_RUNS)
-    return max(replicas_at_a_time(problem), few)
+    n_few = min(n_updates // ARRAYS_PER_REPLICA, WORTH_REPLICAS)
+    return max(replicas_at_a_time(problem), n_few)
+
+
+@dataclass(frozen=True)
+class FoldRecord:
+    """The record of folds: coefficients for the design's columns, or predictions.
+
+    ``values`` are linear predictors of the held-out rows, fold after fold.
+
+    Shapes: coef (n_iterates, n_columns, n_outputs, n_folds) or None; intercept
+    (n_iterates, n_outputs, n_folds) or None; values (n_iterates, n_held_out, n_outputs)
+    or None.
+    """
+
+    coef: np.ndarray | None = None
+    intercept: np.ndarray | None = None
+    values: np.ndarray | None = None
+
+    def paths(self, design, held_out):
+        """Linear predictors of every fold for its held-out rows, as a list of paths.
+
+        ``design`` is that of the run, or one of other rows with the same columns;
+        ``held_out`` lists rows of it.
+        """
+        if self.values is not None:
+            ends = np.cumsum([len(rows) for rows in held_out])
+            values = np.split(self.values, ends[:-1], axis=1)
+            return [StoredPredictors(of_fold) for of_fold in values]
+        return [
+            Predictors(design, self.coef[..., k], rows, self.intercept[..., k])
+            for k, rows in enumerate(held_out)
+        ]
+
+    def predictors(self, design, held_out):
+        """The same as one array, (n_iterates, n_held_out, n_outputs)."""
+        if self.values is not None:
+            return self.values
+        paths = self.paths(design, held_out)
+        return np.concatenate([path.of_rows(slice(None)) for path in paths], axis=1)
+
+    @classmethod
+    def joined(cls, records, design, held_out):
+        """One record of the folds of several; ``held_out`` lists rows by record."""
+        if any(record.values is not None for record in records):
+            values = [
+                record.predictors(design, rows)
+                for record, rows in zip(records, held_out)
+            ]
+            return cls(values=np.concatenate(values, axis=1))
+        coef = np.concatenate([record.coef for record in records], axis=-1)
+        intercept = np.concatenate([record.intercept for record in records], axis=-1)
+        return cls(coef, intercept)
+
+
+class RecordedFolds:
+    """A record of folds that grows, iterate by iterate.
+
+    It keeps coefficients if columns are few. Otherwise, and if predictors come with the
+    iterates, it keeps the predictions for the held-out rows. The folds are the last of
+    the fits.
+    """
+
+    def __init__(self, problem, fits, held_out):
+        self._design, self._fits, self._held_out = problem.design, fits, held_out
+        n_coef = problem.design.shape[1] * len(held_out)
+        # A row may stand for many samples, whose predictions a user may ask for.
+        sizes = [len(rows) for rows in held_out]
+        n_held_out = sum(sizes) * problem.n_samples / len(problem.target)
+        self._keeps_coef = n_coef <= n_held_out and not problem.design.is_dual
+        self._rows = np.concatenate([np.empty(0, int), *held_out])
+        self._fold = np.repeat(np.arange(len(sizes)), sizes)
+        # Iterates wait until a product with several of them takes as long for each as
+        # it can, and longer while they stay in cache.
+        n_bytes = n_coef * problem.target.shape[1] * problem.design.dtype.itemsize
+        self._n_waiting = max(costs.ENTRY, n_per_block(n_bytes))
+        self._waiting, self._arrays, self._n = [], {}, 0
+
+    def add(self, iterate):
+        """Record an iterate of all fits; of the folds alone if it has a predictor."""
+        if iterate.predictor is not None and not self._keeps_coef:
+            self._append(values=iterate.predictor[self._rows, :, self._fold][None])
+            return
+        self._waiting.append(iterate.coef)
+        if len(self._waiting) >= self._n_waiting:
+            self._flush()
+
+    def _flush(self):
+        """Record the waiting iterates, or their predictions."""
+        if not self._waiting:
+            return
+        coef = self._fits.of_design(np.stack(self._waiting))
+        intercept = self._fits.intercepts(coef)
+        first, self._waiting = coef.shape[3] - len(self._held_out), []
+        coef, intercept = coef[..., first:], intercept[..., first:]
+        if self._keeps_coef:
+            self._append(coef=coef, intercept=intercept)
+            return
+        record = FoldRecord(coef, intercept)
+        self._append(values=record.predictors(self._design, self._held_out))
+
+    def _append(self, **arrays):
+        for name, array in arrays.items():
+            last = self._n + len(array)
+            record = with_room(self._arrays.get(name, array[:0]), self._n, last)
+            record[self._n : last] = array
+            self._arrays[name] = record
+        self._n = last
+
+    def first(self, n_iterates):
+        """The FoldRecord of the first iterates."""
+        self._flush()
+        arrays = {name: array[:n_iterates] for name, array in self._arrays.items()}
+        return FoldRecord(**arrays)

@@ -8,10 +8,10 @@ gradient of the replica that never sees row i is
 so an update takes the square of the working columns per replica (or two passes over
 them, if that is less), for any width of X.
 
-A column outside the working columns stays out while a bound says that no replica can
+A column outside the working columns stays out while a bound shows that no replica can
 move it: the recorded gradient plus the largest shift of it that leaving out a row may
 cause. When a column is looked at, that shift is known exactly; from then on it can
-grow by no more than what the deviations have travelled since,
+grow by no more than the distance that the deviations have gone since,
 
     ||z_j|| max_i ||Z (d_i - d_i')|| / n + max_i |w_i z_ij| max_i |h_i - h_i'|.
 
@@ -20,227 +20,202 @@ prox, and joins the working columns when a replica really moves it.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from ...optim.blocks import slices
+from ...optim import costs
+from ...optim.blocks import MEMORY_BYTES, blocks
+from ...optim.design import ROUNDINGS, Design
 from ...optim.einsum import einsum
+from ...optim.trajectory import iterate
 from .row_replicas import (
-    ROUNDING,
     ReplayedStep,
     RowReplicas,
     joined,
-    kept,
     rows_at_a_time,
+    rows_of_array,
+    with_zeros,
 )
 
-# Memory for columns that are looked at together.
-LOOKED_AT_BYTES = 1 << 23
-# Working columns that no replica uses are dropped so many updates apart.
+# Updates between two searches for working columns that no replica uses any more.
 DROP_EVERY = 8
-# The Gram matrix of all columns is formed once where it takes no more memory, and
-# has at most so many entries for one of X: of a dense X, columns for a row.
-WHOLE_GRAM_BYTES = 1 << 28
-GRAM_PER_ENTRY = 8
 
 
-def leave_one_out(problem, trajectory, left_out, largest_block, map):
-    """Held-out residuals of every iterate of a run with the squared error.
+def screened_residuals(problem, trajectory, left_out, largest_block, map):
+    """Held-out residuals of every iterate, for one target and the squared error.
 
-    Parameters
-    ----------
-    problem : Problem
-        It has one target.
-    map : callable
-        ``map(function, blocks)``; blocks of rows are independent.
+    ``map(function, blocks)`` goes through independent blocks of rows. Returned with the
+    residuals: for every block columns and the deviations of the last iterate on them,
+    and the index of every row in the blocks one after the other.
 
-    Returns
-    -------
-    residuals : ndarray of shape (n_iterates, n_left_out)
-        Prediction less target, row by row.
-    deviations : (list of (ndarray of int, ndarray), ndarray of int)
-        For every block of rows, columns and how much the last iterate's
-        coefficients on them differ without each row, (n_rows, n_columns); and
-        the place of every row in the blocks, one after the other.
+    Shapes: residuals (n_iterates, n_left_out); deviations (n_rows, n_columns) in a
+    block.
     """
-    design, _ = problem.sqrt_weighted()
-    sqrt_weight = np.sqrt(len(problem.target) * problem.row_weights[:, 0])
+    design, target = problem.sqrt_weighted()
+    sqrt_weight = np.sqrt(len(target) * problem.row_weights[:, 0])
     residuals = trajectory.predictor.of_rows(slice(None))[:, :, 0]
     residuals -= problem.target[:, 0]
     residuals *= sqrt_weight
-    shared = {
-        "design": design,
-        "target": problem.target[:, 0] * sqrt_weight,
-        "gradient": design.t_dot(residuals.T).T / len(sqrt_weight),
-        "column_sizes": design.column_sizes(),
-        "gram": whole_gram(design),
-    }
-    # Rows that matter alike together: a block's bounds are those of its worst row.
+    gradient = design.t_dot(residuals.T).T / len(target)
+    gram = whole_gram(design, trajectory, len(left_out.rows))
+    run = ScreenedRun(design, target[:, 0], gradient, *design.column_sizes(), gram)
+    # Rows that matter alike in one block: its bounds are those of its worst row.
     order = np.argsort(np.einsum("ti,ti->i", residuals, residuals)[left_out.rows])
     size = min(rows_at_a_time(trajectory), largest_block)
-    blocks = left_out.part(order).blocks(size)
-    held_out, deviations = zip(*map(partial(_replayed, trajectory, shared), blocks))
+    block_residuals = partial(_residuals_of_block, trajectory, run)
+    residuals, deviations = zip(
+        *map(block_residuals, left_out.part(order).blocks(size))
+    )
     back = np.argsort(order)
-    return np.concatenate(held_out, axis=1)[:, back], (deviations, back)
+    return np.concatenate(residuals, axis=1)[:, back], (deviations, back)
 
 
-def _replayed(trajectory, shared, left_out):
+def _residuals_of_block(trajectory, run, left_out):
     """Residuals of one block of rows, and its deviations at the end."""
-    replicas = trajectory.followed_by(Replicas(left_out, trajectory, **shared))
-    deviations = replicas.deviations(trajectory.coef[-1])[:, 0].T
-    residuals = replicas.held_out / left_out.sqrt_weight
-    return residuals, (replicas.working.index, deviations)
+    curvature = GramCurvature(run, left_out)
+    replicas = RowReplicas(run.design, left_out, trajectory, curvature)
+    steps = map(
+        partial(ReplayedStep.on_all_rows, trajectory.coef), trajectory.updates()
+    )
+    for _ in iterate(steps, replicas):
+        pass
+    residuals = replicas.predicted[:, :, 0]
+    residuals -= curvature.target
+    residuals *= left_out.residual_scale / left_out.sqrt_weight
+    index = replicas.working.index
+    deviations = replicas.current[:, 0].T - trajectory.coef[-1, index, 0]
+    return residuals, (index, deviations)
 
 
-class Replicas(RowReplicas):
-    """Replicas whose curvature stays the same: the Gram matrix.
+class ScreenedRun(NamedTuple):
+    """What all blocks of rows read: rows and targets times the root of their weights.
 
-    Parameters
-    ----------
-    design : Design
-        Its rows are multiplied by ``sqrt_weight``.
-    target : ndarray of shape (n_rows,)
-        Targets times ``sqrt_weight``.
-    gradient : ndarray of shape (n_iterates, n_columns)
-        Gradients of the loss at the recorded iterates.
-    column_sizes : tuple of ndarray of shape (n_columns,)
-        Norms of the columns, and their largest entries.
-    gram : ndarray of shape (n_columns, n_columns) or None
-
-    Attributes
-    ----------
-    held_out : ndarray of shape (n_iterates, n_replicas)
-        Residuals of the rows left out times ``sqrt_weight``, as far as the run
-        has come.
+    Shapes: target (n_rows,); gradient of the loss (n_iterates, n_columns); norms,
+    largest entries of the columns (n_columns,); gram design' design / n_rows or None.
     """
 
-    def __init__(
-        self, left_out, trajectory, design, target, gradient, column_sizes, gram
-    ):
-        super().__init__(design, left_out, trajectory)
-        self.coef, self.gradient = trajectory.coef, gradient
-        self.target, self.n_rows = target[left_out.rows], left_out.n_rows
-        self.norms, self.largest = column_sizes
-        self.gram, self._entries = WorkingGram(design, self.working, gram), None
-        # Where columns are few, the rows left out are kept column by column.
-        if gram is not None:
-            self._entries = self._entries_on(np.arange(len(self.norms)))
-        # At the gradient point: what the gradient is shifted by, the squared length
-        # of Z d / sqrt(n), and how much of its own row a replica's gradient lacks.
-        self.shift = np.zeros_like(self.current)
-        self.length = np.zeros(len(left_out.rows))
-        self.own = np.zeros((1, len(left_out.rows)))
-        # The most that the gradient of every column outside may be shifted by.
-        self.shift_bound = np.zeros(len(self.norms))
-        self.held_out = np.empty((len(self.coef), len(self.target)), self.target.dtype)
-        self._hold_out(0)
-
-    def take(self, taken):
-        """Take the update that leads from iterate t to t + 1."""
-        step = ReplayedStep.on_all_rows(self.coef, taken)
-        super().take(step)
-        if step.ends % DROP_EVERY == 0:
-            self._drop(step.following, step.coef)
-        self._hold_out(step.ends)
-
-    def _hold_out(self, t):
-        """Residuals of the rows left out times ``sqrt_weight``, at iterate t."""
-        predicted = einsum("jr,jr->r", self.rows, self.current[:, 0])
-        self.held_out[t] = self.left_out.residual_scale * (predicted - self.target)
-
-    def _look(self, step):
-        """Raise the bound of every column by what the deviations have moved."""
-        t = step.ends - 1
-        before = t if step.starts else t - 1
-        self.point, point = self._point(step), step.update.point
-        own = point(self.held_out[t], self.held_out[before])[None] / self.n_rows
-        shift = self._shift()
-        length = einsum("jkr,jkr->r", self.point, shift)
-        across = einsum("jkr,jkr->r", self.point, self.shift)
-        moved = np.clip(length + self.length - 2 * across, 0, None)
-        moved += ROUNDING * np.finfo(shift.dtype).eps * (length + self.length)
-        travelled = np.sqrt(moved.max(initial=0) / self.n_rows)
-        changed = np.abs(own - self.own).max(initial=0)
-        self.shift_bound += self.norms * travelled + self.largest * changed
-        self.shift, self.length, self.own = shift, length, own
-        return point(self.gradient[t], self.gradient[before])[:, None]
-
-    def _look_again(self, step):
-        n_before, self.point = len(self.shift), self._point(step)
-        self.shift = joined(self.shift, self._shift(n_before))
-
-    def _shift(self, first=0):
-        """H d, on the working columns from ``first`` on."""
-        return self.gram.times(self.point[:, 0].T, first).T[:, None]
-
-    def _bounds(self):
-        return self.shift_bound
-
-    def _moving(self, step, sizes):
-        moving = super()._moving(step, sizes)
-        if moving.size:
-            self._look_closer(moving)
-            moving = super()._moving(step, sizes)
-        return moving
-
-    def _look_closer(self, index):
-        """Find the largest shifts of some columns, as far as memory goes together."""
-        point, own = self.point[:, 0].T, self.own[0]
-        size = LOOKED_AT_BYTES // (self.rows.itemsize * self.n_rows)
-        for part in slices(len(index), size):
-            some = index[part]
-            factors, largest = self.gram.factors(point, some), self.largest[some]
-            entries = self._entries_on(some)
-            self.shift_bound[some] = largest_shift(*factors, own, entries, largest)
-
-    def _entries_on(self, index):
-        """The rows left out over the largest entries of columns, (k, n_replicas)."""
-        if self._entries is not None:
-            return self._entries[index]
-        entries = self._left_out.dense_columns(index, self.rows.dtype).T
-        return quotient(entries, self.largest[index, None]).astype(np.float32)
-
-    def _keep(self, places):
-        gone = np.ones(len(self.working), dtype=bool)
-        gone[places] = False
-        changed = self.rows[gone] * self.own - self.shift[gone, 0]
-        self.shift_bound[self.working.index[gone]] = np.abs(changed).max(axis=1)
-        self.gram.keep(places)
-        self.shift = kept(self.shift, places)
-        super()._keep(places)
+    design: Design
+    target: np.ndarray
+    gradient: np.ndarray
+    norms: np.ndarray
+    largest: np.ndarray
+    gram: np.ndarray | None
 
 
-def whole_gram(design):
-    """Design' design / n_rows if that is cheap relative to the rest, or None."""
-    size = design.shape[1] ** 2
-    if size > GRAM_PER_ENTRY * design.n_stored:
+def whole_gram(design, trajectory, n_replicas):
+    """The Gram matrix of all columns if it is cheaper than the replicas, or None."""
+    n_columns = design.shape[1]
+    width = np.minimum(2 * np.count_nonzero(trajectory.coef, axis=(1, 2)), n_columns)
+    replicas = n_replicas * np.sum(width.astype(float) ** 2)
+    if costs.gram(design.n_stored / n_columns, n_columns) > replicas:
         return None
-    if size * design.dtype.itemsize > WHOLE_GRAM_BYTES:
+    if n_columns**2 * design.dtype.itemsize > MEMORY_BYTES:
         return None
     gram = design.gram()
     gram /= design.shape[0]
     return gram
 
 
+class GramCurvature:
+    """The curvature of the squared error: the Gram matrix of the working columns.
+
+    At the gradient point: ``shift`` G d_i, ``length`` d_i'G d_i, ``row_slope`` w_i h_i.
+    ``shift_bound``: the most that the gradient of a column may be shifted by.
+
+    Shapes: shift (n_working, 1, n_replicas); length (n_replicas,); row_slope
+    (1, n_replicas); shift_bound (n_columns,).
+    """
+
+    def __init__(self, run, left_out):
+        self.run, self.left_out = run, left_out
+        self.target = run.target[left_out.rows]
+        self.length = np.zeros(len(left_out.rows))
+        self.row_slope = np.zeros((1, len(left_out.rows)))
+        self.shift_bound = np.zeros(len(run.norms))
+
+    def begin(self, replicas):
+        self.gram = WorkingGram(self.run.design, replicas.working, self.run.gram)
+        self.shift = np.zeros_like(replicas.current)
+        self._scaled_entries = None
+        if self.run.gram is not None:
+            # Columns are few: the rows left out are kept column by column.
+            index = np.arange(len(self.shift_bound))
+            self._scaled_entries = self._entries(replicas, index)
+
+    def look(self, replicas, step):
+        """Raise the bound of every column by the distance that deviations have gone."""
+        run, update, t = self.run, step.update, step.ends - 1
+        before = t if step.starts else t - 1
+        if t and t % DROP_EVERY == 0:
+            replicas.drop(step)
+        self.point = replicas.point(step)
+        predicted = replicas.predicted[:, :, 0]
+        residual = update.point(predicted[t], predicted[before]) - self.target
+        slope = (self.left_out.residual_scale * residual)[None] / self.left_out.n_rows
+        shift = self.gram.times(self.point[:, 0].T).T[:, None]
+        # ||Z (d_i - d_i')||^2 / n from products that are at hand, and their rounding.
+        length = einsum("jkr,jkr->r", self.point, shift)
+        across = einsum("jkr,jkr->r", self.point, self.shift)
+        distance = np.clip(length + self.length - 2 * across, 0, None)
+        distance += ROUNDINGS * np.finfo(shift.dtype).eps * (length + self.length)
+        distance = np.sqrt(distance.max(initial=0) / self.left_out.n_rows)
+        change = np.abs(slope - self.row_slope).max(initial=0)
+        self.shift_bound += run.norms * distance + run.largest * change
+        self.shift, self.length, self.row_slope = shift, length, slope
+        return update.point(run.gradient[t], run.gradient[before])[:, None]
+
+    def extend(self, replicas, step):
+        n_before = len(self.shift)
+        self.point = with_zeros(self.point, len(replicas.working) - n_before)
+        shift = self.gram.times(self.point[:, 0].T, n_before).T[:, None]
+        self.shift = joined(self.shift, shift)
+
+    def bounds(self):
+        return self.shift_bound
+
+    def tighten(self, replicas, index):
+        """Find the largest shifts of some columns, a block of them at a time."""
+        point, slope = self.point[:, 0].T, self.row_slope[0]
+        n_bytes = self.point.itemsize * self.left_out.n_rows
+        for block in blocks(len(index), n_bytes, least=costs.ENTRY):
+            columns = index[block]
+            factors, largest = (
+                self.gram.factors(point, columns),
+                self.run.largest[columns],
+            )
+            entries = self._entries(replicas, columns)
+            bound = largest_shift(*factors, slope, entries, largest)
+            self.shift_bound[columns] = bound
+        return True
+
+    def _entries(self, replicas, index):
+        """The rows left out over the largest entries of columns, (k, n_replicas)."""
+        if self._scaled_entries is not None:
+            return self._scaled_entries[index]
+        entries = replicas.left_out_rows.dense_columns(index, replicas.rows.dtype).T
+        return quotient(entries, self.run.largest[index, None]).astype(np.float32)
+
+    def keep(self, replicas, indices):
+        dropped = np.ones(len(replicas.working), dtype=bool)
+        dropped[indices] = False
+        shift = replicas.rows[dropped] * self.row_slope - self.shift[dropped, 0]
+        self.shift_bound[replicas.working.index[dropped]] = np.abs(shift).max(axis=1)
+        self.gram.keep(indices)
+        self.shift = rows_of_array(self.shift, indices)
+
+
 class WorkingGram:
     """Inner products of working columns over n_rows, formed as they are needed.
 
-    Coefficients of replicas are rows here, (n_replicas, n_working).
-
-    Parameters
-    ----------
-    design : MatrixDesign of shape (n_rows, n_columns)
-    working : WorkingColumns
-        Columns of the design, which may join and be dropped.
-    whole : ndarray of shape (n_columns, n_columns) or None
-        design' design / n_rows, where it is known.
+    Coefficients of replicas are rows here, (n_replicas, n_working). ``gram``: that of
+    all columns, or None.
     """
 
-    def __init__(self, design, working, whole=None):
-        self.design, self._working, self._whole = design, working, whole
-        self._n_rows = design.shape[0]
+    def __init__(self, design, working, gram=None):
+        self.design, self._working, self._gram = design, working, gram
         # The Gram matrix of the first so many working columns.
-        self._formed = np.empty((0, 0), design.dtype)
+        self._matrix = np.empty((0, 0), design.dtype)
 
     @property
     def is_wide(self):
@@ -249,89 +224,76 @@ class WorkingGram:
 
     def times(self, coef, first=0):
         """``coef`` times the Gram matrix, on the working columns from ``first`` on."""
-        if not self.is_wide:
-            return coef @ self._matrix()[:, first:]
-        columns = self._working
-        if first:
-            columns = self.design.selection(columns.index[first:], coef.dtype)
-        shift = columns.t_dot(self._working.dot(coef.T))
-        return np.ascontiguousarray(shift.T) / self._n_rows
+        working, index = self._working, self._working.index
+        if self.is_wide:
+            columns = working
+            if first:
+                columns = self.design.selection(index[first:], coef.dtype)
+            shift = columns.t_dot(working.dot(coef.T))
+            return np.ascontiguousarray(shift.T) / self.design.shape[0]
+        n_old = len(self._matrix)
+        if n_old < len(index):
+            # Products of the columns that have joined with all working columns.
+            if self._gram is not None:
+                products = self._gram[np.ix_(index[n_old:], index)]
+            elif n_old == 0:
+                products = working.as_design().gram() / self.design.shape[0]
+            else:
+                products = self._products(index[n_old:])
+            matrix = np.empty((len(index), len(index)), self.design.dtype)
+            matrix[:n_old, :n_old] = self._matrix
+            matrix[n_old:] = products
+            matrix[:n_old, n_old:] = products[:, :n_old].T
+            self._matrix = matrix
+        return coef @ self._matrix[:, first:]
 
     def factors(self, coef, index):
-        """(n_replicas, m) and (k, m), whose product is how ``coef`` moves gradients.
+        """Two factors, whose product is how ``coef`` shifts gradients of some columns.
 
-        Those of the columns in ``index``, shape (k,).
+        Shapes: index (k,); returned (n_replicas, m), (k, m).
         """
-        if self._whole is not None:
-            return coef, self._whole[np.ix_(index, self._working.index)]
-        columns = self.design.dense_columns(index, coef.dtype)
+        if self._gram is not None:
+            return coef, self._gram[np.ix_(index, self._working.index)]
         if not self.is_wide:
-            return coef, self._working.t_dot(columns).T / self._n_rows
-        return self._working.dot(coef.T).T / self._n_rows, columns.T
+            return coef, self._products(index)
+        columns = self.design.dense_columns(index, coef.dtype)
+        return self._working.dot(coef.T).T / self.design.shape[0], columns.T
 
-    def keep(self, places):
-        """Keep the products of the columns at some places, as the columns are kept."""
-        places = places[places < len(self._formed)]
-        self._formed = self._formed[np.ix_(places, places)]
+    def _products(self, index):
+        """Products of columns with all working columns, (k, n_working)."""
+        columns = self.design.dense_columns(index, self.design.dtype)
+        return self._working.t_dot(columns).T / self.design.shape[0]
 
-    def _matrix(self):
-        """The Gram matrix of the working columns."""
-        n_old, n_working = len(self._formed), len(self._working)
-        if n_old < n_working:
-            matrix = np.empty((n_working, n_working), self.design.dtype)
-            matrix[:n_old, :n_old] = self._formed
-            matrix[n_old:] = self._inner_products(n_old)
-            matrix[:n_old, n_old:] = matrix[n_old:, :n_old].T
-            self._formed = matrix
-        return self._formed
-
-    def _inner_products(self, first):
-        """Products of the working columns from ``first`` on with all, over n_rows."""
-        index = self._working.index
-        if self._whole is not None:
-            return self._whole[np.ix_(index[first:], index)]
-        if first == 0:
-            return self._working.as_design().gram() / self._n_rows
-        new = self.design.dense_columns(index[first:], self.design.dtype)
-        return self._working.t_dot(new).T / self._n_rows
+    def keep(self, indices):
+        """Keep the products of the working columns at some indices."""
+        indices = indices[indices < len(self._matrix)]
+        self._matrix = self._matrix[np.ix_(indices, indices)]
 
 
-def largest_shift(left, right, own, entries, sizes):
-    """How far a replica may shift the gradient on some columns, (k,).
+def largest_shift(left, right, row_slope, entries, sizes):
+    """A bound of how far a replica may shift the gradient on some columns, (k,).
 
-    Parameters
-    ----------
-    left, right : ndarray of shape (n_replicas, m) and (k, m)
-        Their product is the shift by the deviations of replicas.
-    own : ndarray of shape (n_replicas,)
-        The multiple of the row that it leaves out that is subtracted from
-        a replica's gradient.
-    entries : ndarray of shape (k, n_replicas)
-        The rows left out over ``sizes``, in single precision.
-    sizes : ndarray of shape (k,)
-        Bounds of the sizes of their entries.
+    The shifts are ``left @ right.T`` less ``row_slope`` times ``entries * sizes``,
+    computed in single precision, with the rounding error of that added.
 
-    Returns
-    -------
-    ndarray of shape (k,)
-        A bound of the largest size of the shift over the replicas: found in
-        single precision, with what that may be off.
+    Shapes: left (n_replicas, m), right (k, m), row_slope (n_replicas,), entries
+    (k, n_replicas) of at most 1 in size, sizes (k,).
     """
     left_norm = np.linalg.norm(left, axis=1).max(initial=0)
-    slope_size = np.abs(own).max(initial=0)
+    slope_size = np.abs(row_slope).max(initial=0)
     # In units in which no entry and no product is more than one.
     shift_size = left_norm * np.linalg.norm(right, axis=1)
-    own_size = slope_size * sizes
-    unit = shift_size + own_size
+    row_size = slope_size * sizes
+    unit = shift_size + row_size
     right = right * quotient(left_norm, unit)[:, None]
     left = quotient(left, left_norm).astype(np.float32)
-    entries = entries * quotient(own_size, unit).astype(np.float32)[:, None]
-    entries *= quotient(own, slope_size).astype(np.float32)
+    entries = entries * quotient(row_size, unit).astype(np.float32)[:, None]
+    entries *= quotient(row_slope, slope_size).astype(np.float32)
     shift = right.astype(np.float32) @ left.T
     shift -= entries
     largest = np.maximum(shift.max(axis=1), -shift.min(axis=1))
-    # |fl(x'y) - x'y| <= m eps ||x|| ||y|| for m entries; what is rounded
-    # before and after adds a few eps.
+    # |fl(x'y) - x'y| <= m eps ||x|| ||y|| for m entries; rounding before and after the
+    # product adds a few eps.
     return unit * (largest + (left.shape[1] + 8) * np.finfo(np.float32).eps)
 
 

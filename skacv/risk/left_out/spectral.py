@@ -30,145 +30,120 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
+from ...optim.blocks import CACHE_BYTES, n_per_block
 from ...optim.threads import in_one_thread
 from ..eigenbasis import NULL_DIRECTION, Eigenbasis, inverse_roots
 
-# Entries of all arrays that a block of rows needs: they stay in cache.
-ENTRIES_PER_BLOCK = 1 << 19
-# Updates taken together. Twice as many double the work of feedback for each, and
+# Updates in an UpdateBlock. Twice as many double the work of feedback for each, and
 # halve all other work.
-STRETCH = 16
-# Arrays of nodes by rows that a stretch needs.
-ARRAYS_OF_NODES = 8
-# The functions of the eigenvalue that nodes are chosen by: responses to random
-# drives, at times along the run; so many more mixtures than they have dimensions.
-N_DRIVES = 16
-N_TIMES = 64
-N_MORE = 16
-NODE_TOLERANCE = 1e-14
+UPDATES_PER_BLOCK = 16
 
 
-def leave_one_out(problem, trajectory, left_out, largest_block, map):
-    """Held-out residuals of every iterate of linear updates, exactly.
+def spectral_residuals(problem, trajectory, left_out, largest_block, map):
+    """Held-out residuals of every iterate of linear updates with the squared error.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the squared error as loss; weights shared by its targets.
-    trajectory : Trajectory
-        With linear updates, elementwise in one basis.
-    map : callable
-        ``map(function, blocks)``; blocks of rows are independent.
+    ``map(function, blocks)`` goes through independent blocks of rows.
 
-    Returns
-    -------
-    ndarray of shape (n_iterates, n_left_out, n_targets), float64
-        Prediction less target, row by row.
+    Shapes: returned (n_iterates, n_left_out, n_targets), float64.
     """
     _, target = problem.sqrt_weighted()
     basis = Eigenbasis.of_run(problem, trajectory)
     if trajectory.preconditioner() is not None:
         trajectory = trajectory.as_gradient_descent()
     nodes, transfer = nodes_of(basis.eigenvalues, trajectory)
-    replay = partial(_replayed, basis, target, trajectory, nodes, transfer)
-    per_row = ARRAYS_OF_NODES * len(nodes) + STRETCH * (STRETCH + 1) // 2
-    size = max(1, min(ENTRIES_PER_BLOCK // per_row, largest_block))
+    replay = partial(_residuals_of_rows, basis, target, trajectory, nodes, transfer)
+    # The parts of a row, its leverages, products of these, and feedback.
+    n_entries = 8 * len(nodes) + UPDATES_PER_BLOCK * (UPDATES_PER_BLOCK + 1) // 2
+    size = min(n_per_block(8 * n_entries, 4 * CACHE_BYTES), largest_block)
     blocks = list(map(replay, left_out.blocks(size)))
     # One block needs no other array of its size.
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
 @in_one_thread()
-def _replayed(basis, target, trajectory, nodes, transfer, left_out):
+def _residuals_of_rows(basis, target, trajectory, nodes, transfer, left_out):
     """Held-out residuals of a block of rows."""
-    held_out = HeldOut(basis, target, trajectory, nodes, transfer, left_out)
-    trajectory.followed_by(held_out).replay()
-    held_out.residuals /= left_out.sqrt_weight[:, None]
-    return held_out.residuals
+    replay = SpectralReplay(basis, target, trajectory, nodes, transfer, left_out)
+    trajectory.followed_by(replay).advance()
+    replay.residuals /= left_out.sqrt_weight[:, None]
+    return replay.residuals
 
 
-def _moved(rows, values, transfer):
-    """Parts ``rows * values`` moved onto the nodes, (n_targets, n_nodes, n_rows)."""
+def _on_nodes(rows, values, transfer):
+    """Parts ``rows * values`` on the nodes, (n_targets, n_nodes, n_rows)."""
     if transfer is None:
         return values.T[:, :, None] * rows.T
     weights = np.einsum("rk,rm->kmr", values, transfer)
-    moved = weights.reshape(-1, len(values)) @ rows.T
-    return moved.reshape(*weights.shape[:2], -1)
+    parts = weights.reshape(-1, len(values)) @ rows.T
+    return parts.reshape(*weights.shape[:2], -1)
 
 
 @in_one_thread()
-def nodes_of(eigenvalues, trajectory):
-    """Eigenvalues that stand for all, and how the others' parts move to them.
+def nodes_of(eigenvalues, trajectory, n_drives=16, tol=1e-14):
+    """Eigenvalues that stand for all, and weights that interpolate the rest from them.
 
-    A direction takes part in proportion to its eigenvalue, so it is
-    eigenvalue times f that is interpolated, whatever f does near zero.
+    A direction contributes in proportion to its eigenvalue, so it is eigenvalue times f
+    that is interpolated, whatever f does near zero. Without weights, None, every
+    eigenvalue is a node; else parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes)
+    for every f that the run can make of a start at zero.
 
-    Returns
-    -------
-    nodes : ndarray of shape (n_nodes,)
-    transfer : ndarray of shape (rank, n_nodes) or None
-        None where every eigenvalue is a node; else
-        parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes) for every f that
-        the run can make of a start at zero, and parts that it can have.
+    Shapes: nodes (n_nodes,); transfer (rank, n_nodes).
     """
-    every = eigenvalues, None
     if trajectory.coef[0].any() or not eigenvalues.any():
-        return every
-    functions = _sampled_responses(eigenvalues, trajectory) * eigenvalues
-    factor, order = qr(functions, mode="r", pivoting=True, check_finite=False)
+        return eigenvalues, None
+    responses = Responses(eigenvalues, trajectory.n_updates, n_drives)
+    trajectory.followed_by(responses)
+    # Responses are polynomials of the eigenvalue, whose degree is the number of
+    # updates: as many random mixtures span them, and a few more to be safe.
+    sampled = np.concatenate(responses.sampled or [np.zeros((0, len(eigenvalues)))])
+    n_mixtures = trajectory.n_updates + 1 + n_drives
+    n_mixtures = min(n_mixtures, len(sampled), len(eigenvalues))
+    mixtures = responses.rng.standard_normal((n_mixtures, len(sampled))) @ sampled
+    # Pivoted columns of the mixtures are the nodes.
+    factor, order = qr(
+        mixtures * eigenvalues, mode="r", pivoting=True, check_finite=False
+    )
     size = np.abs(np.diag(factor))
-    n_nodes = max(1, np.count_nonzero(size > NODE_TOLERANCE * size[0]))
+    n_nodes = max(1, np.count_nonzero(size > tol * size[0]))
     if 2 * n_nodes > len(eigenvalues):
-        return every
-    kept, others = order[:n_nodes], order[n_nodes:]
+        return eigenvalues, None
+    nodes, rest = order[:n_nodes], order[n_nodes:]
     transfer = np.zeros((len(eigenvalues), n_nodes))
-    transfer[kept] = np.eye(n_nodes)
+    transfer[nodes] = np.eye(n_nodes)
     interpolated = solve_triangular(
         factor[:n_nodes, :n_nodes], factor[:n_nodes, n_nodes:]
     ).T
-    # Directions that no row has a part in would divide by zero.
-    seen = eigenvalues[others] > NULL_DIRECTION * eigenvalues.max()
-    share = eigenvalues[kept] / eigenvalues[others[seen], None]
-    transfer[others[seen]] = interpolated[seen] * share
-    return eigenvalues[kept], transfer
-
-
-def _sampled_responses(eigenvalues, trajectory):
-    """Responses of every direction to random drives, (n_functions, rank)."""
-    responses = Responses(eigenvalues, trajectory.n_updates)
-    trajectory.followed_by(responses)
-    # They are polynomials of the eigenvalue, whose degree is the number of updates.
-    sampled = np.concatenate(responses.sampled)
-    n_mixtures = trajectory.n_updates + 1 + N_MORE
-    n_mixtures = min(n_mixtures, len(sampled), len(eigenvalues))
-    return responses.rng.standard_normal((n_mixtures, len(sampled))) @ sampled
+    # Directions without a part in any row would divide by zero.
+    seen = eigenvalues[rest] > NULL_DIRECTION * eigenvalues.max()
+    share = eigenvalues[nodes] / eigenvalues[rest[seen], None]
+    transfer[rest[seen]] = interpolated[seen] * share
+    return eigenvalues[nodes], transfer
 
 
 class Responses:
-    """Responses of every direction to random drives, update by update."""
+    """Responses of every direction to random drives, at times along the run."""
 
-    def __init__(self, eigenvalues, n_updates):
+    def __init__(self, eigenvalues, n_updates, n_drives):
         self.eigenvalues, self.rng = eigenvalues, np.random.default_rng(0)
-        times = np.geomspace(1, max(n_updates, 1), N_TIMES).astype(int)
+        times = np.geomspace(1, max(n_updates, 1), 4 * n_drives).astype(int)
         self.times, self.sampled = set(np.unique(times)), []
-        self.current = self.earlier = np.zeros((N_DRIVES, len(eigenvalues)))
+        self.current = self.earlier = np.zeros((n_drives, len(eigenvalues)))
 
-    def take(self, taken):
-        """Move all responses on by an update."""
-        if taken.restarts:
+    def take(self, step):
+        if step.restarts:
             self.earlier = self.current
-        curvature = self.eigenvalues + taken.penalty.common_curvature()
-        own, earlier = taken.update.multipliers(curvature)
-        following = own * self.current + earlier * self.earlier
-        following += self.rng.standard_normal((N_DRIVES, 1))
+        curvature = self.eigenvalues + step.penalty.common_curvature()
+        factor, earlier_factor = step.update.multipliers(curvature)
+        following = factor * self.current + earlier_factor * self.earlier
+        following += self.rng.standard_normal((len(following), 1))
         self.earlier, self.current = self.current, following
-        if taken.t + 1 in self.times:
+        if step.t + 1 in self.times:
             size = np.abs(following).max(axis=1, keepdims=True)
             self.sampled.append(following / size)
 
 
-class HeldOut:
-    """The residuals of a block of rows, some updates at a time.
+class SpectralReplay:
+    """The residuals of a block of rows, a block of updates at a time.
 
     Updates that follow each other in a phase are taken together; one at a time where
     rows do not share their scales.
@@ -182,39 +157,44 @@ class HeldOut:
         self.leverage = squares.T * (scale / left_out.n_rows)
         n_iterates, n_targets = trajectory.n_updates + 1, target.shape[1]
         self.residuals = np.empty((n_iterates, len(left_out.rows), n_targets))
+        # Parts of the iterate, of the one before it, and of the drive.
         self.parts = np.zeros((n_targets, 3, *self.leverage.shape))
         if basis.start.any():
-            self.parts[:, :2] = _moved(rows, basis.start, transfer)[:, None]
-        self.parts[:, 2] = _moved(rows, basis.drive, transfer) * scale
-        away = self.parts[:, 0].sum(axis=1).T - self.target
-        self.residuals[0] = left_out.residual_scale[:, None] * away
-        self.scales = left_out.shared_scales()
-        self.is_shared = len(self.scales[0]) == 1
+            self.parts[:, :2] = _on_nodes(rows, basis.start, transfer)[:, None]
+        self.parts[:, 2] = _on_nodes(rows, basis.drive, transfer) * scale
+        error = self.parts[:, 0].sum(axis=1).T - self.target
+        self.residuals[0] = left_out.residual_scale[:, None] * error
+        # Loss and penalty scales; one entry each if all rows share them.
+        n_scales = 1 if np.ptp(left_out.loss_scale) == 0 else len(left_out.rows)
+        self.scales = left_out.loss_scale[:n_scales], left_out.penalty_scale[:n_scales]
+        self.is_shared = n_scales == 1
         has_memory = [update.has_memory for _, _, update, _ in trajectory.updates()]
+        # How many of the last iterates later updates refer to.
         self.n_kept = 2 if any(has_memory) else 1
-        self._together, self._rules, self._stretch = [], None, None
+        self._waiting, self._rules, self._block = [], None, None
 
-    def take(self, taken):
-        """Note an update; those before it are done where it cannot join them."""
-        longest = STRETCH if self.is_shared else 1
-        if self._together and (taken.restarts or len(self._together) == longest):
-            self.replay()
-        self._together.append(taken)
+    def take(self, step):
+        """Let an update wait; those before it are taken where it cannot join them."""
+        longest = UPDATES_PER_BLOCK if self.is_shared else 1
+        if self._waiting and (step.restarts or len(self._waiting) == longest):
+            self.advance()
+        self._waiting.append(step)
 
-    def replay(self):
-        """Do the updates that have been noted."""
-        if not self._together:
+    def advance(self):
+        """Take the updates that wait."""
+        if not self._waiting:
             return
-        rules = [(taken.update, taken.penalty) for taken in self._together]
+        rules = [(step.update, step.penalty) for step in self._waiting]
         if rules != self._rules:
-            self._rules, self._stretch = rules, self._stretch_of(rules)
+            self._rules, self._block = rules, self._block_of(rules)
         by_target = zip(self.parts, self.target.T, np.moveaxis(self.residuals, 2, 0))
+        scale = self.left_out.residual_scale
         for parts, target, held_out in by_target:
-            self._stretch.replay(self._together, parts, target, self.left_out, held_out)
-        self._together = []
+            self._block.replay(self._waiting, parts, target, scale, held_out)
+        self._waiting = []
 
-    def _stretch_of(self, rules):
-        """Some updates together, as one map."""
+    def _block_of(self, rules):
+        """Consecutive updates as one map."""
         loss_scale, penalty_scale = self.scales
         curvature = loss_scale * self.nodes[:, None]
         multipliers = [
@@ -222,64 +202,51 @@ class HeldOut:
             for update, penalty in rules
         ]
         if not self.is_shared:
-            return Single(*multipliers[0], self.leverage, self.n_kept)
+            return SingleUpdate(*multipliers[0], self.leverage, self.n_kept)
         steps = [update.step_size for update, _ in rules]
-        return Stretch.of(multipliers, steps, self.leverage, self.n_kept)
+        return UpdateBlock.of(multipliers, steps, self.leverage, self.n_kept)
 
 
-class Single(NamedTuple):
+class SingleUpdate(NamedTuple):
     """One update, of rows that have multipliers of their own.
 
-    Attributes
-    ----------
-    own, earlier : ndarray of shape (n_nodes, n_rows)
-        What multiplies the parts of the iterate, and of the one before it.
-    leverage : ndarray of shape (n_nodes, n_rows)
-        What a row takes part in every node with.
-    n_kept : int
-        How many of the last iterates later updates refer to.
+    Shapes: factor, earlier_factor (of the last two iterates), leverage (n_nodes,
+    n_rows).
     """
 
-    own: np.ndarray
-    earlier: np.ndarray
+    factor: np.ndarray
+    earlier_factor: np.ndarray
     leverage: np.ndarray
     n_kept: int
 
-    def replay(self, updates, parts, target, left_out, held_out):
-        """Take a single update; parameters are those of :meth:`Stretch.replay`."""
-        t, before, update, _ = updates[0]
+    def replay(self, steps, parts, target, residual_scale, held_out):
+        """As :meth:`UpdateBlock.replay`, of a single update."""
+        t, before, update, _ = steps[0]
         following = self.leverage * update.point(held_out[t], held_out[before])
         following += parts[2]
         following *= update.step_size
-        following += self.own * parts[0]
+        following += self.factor * parts[0]
         if update.has_memory:
-            following += self.earlier * parts[0 if before == t else 1]
+            following += self.earlier_factor * parts[0 if before == t else 1]
         if self.n_kept == 2:
             parts[1] = parts[0]
         parts[0] = following
-        away = following.sum(axis=0) - target
-        np.multiply(left_out.residual_scale, away, out=held_out[t + 1])
+        error = following.sum(axis=0) - target
+        np.multiply(residual_scale, error, out=held_out[t + 1])
 
 
-class Stretch(NamedTuple):
-    """Some updates in a row, as what they do to all rows at once.
+class UpdateBlock(NamedTuple):
+    """Consecutive updates as a map of all rows at once.
 
-    Residuals feed back into predictions within the stretch; all else is a
-    product of what the updates make of a unit with the parts of the rows.
+    Residuals feed back into predictions within the block; the rest is a product of the
+    ``response`` to units with the parts of the rows. ``response`` is that of a node, at
+    the start and after each update, to a unit in the iterate at the start, in the one
+    before that, in the drive, and in the gradient of each update. ``feedback`` is added
+    to the prediction after an update for the residual at the gradient point of this one
+    and of each before, update by update.
 
-    Attributes
-    ----------
-    response : ndarray of shape (1 + n_updates, 3 + n_updates, n_nodes)
-        What is there of a unit in a node, at the start and after each update:
-        a unit in the iterate at the start, in the one before that, in the
-        drive, and in the gradient of each update.
-    feedback : ndarray of shape (n_updates * (n_updates + 1) / 2, n_rows)
-        What is added to the prediction after an update for the residual at
-        the gradient point of this one and of each before, update by update.
-    leverage : ndarray of shape (n_nodes, n_rows)
-        What a row takes part in every node with.
-    n_kept : int
-        How many of the last iterates later updates refer to.
+    Shapes: response (1 + n_updates, 3 + n_updates, n_nodes); feedback (n_updates *
+    (n_updates + 1) / 2, n_rows); leverage (n_nodes, n_rows).
     """
 
     response: np.ndarray
@@ -289,68 +256,55 @@ class Stretch(NamedTuple):
 
     @classmethod
     def of(cls, multipliers, step_sizes, leverage, n_kept):
-        """Follow a unit of everything through updates of these multipliers."""
         n_updates = len(step_sizes)
         response = np.zeros((2 + n_updates, 3 + n_updates, len(leverage)))
-        # Up to here from the iterate before the start, which is dropped below.
+        # Rows so far are those of the iterate before the start, which is dropped below,
+        # and of the start.
         response[0, 1] = response[1, 0] = 1
-        for j, ((own, earlier), step_size) in enumerate(zip(multipliers, step_sizes)):
-            moved = response[j + 2]
-            np.multiply(own[:, 0], response[j + 1], out=moved)
-            moved += earlier[:, 0] * response[j]
-            moved[[2, 3 + j]] += step_size
+        for j, (factors, step_size) in enumerate(zip(multipliers, step_sizes)):
+            factor, earlier_factor = factors
+            following = response[j + 2]
+            np.multiply(factor[:, 0], response[j + 1], out=following)
+            following += earlier_factor[:, 0] * response[j]
+            following[[2, 3 + j]] += step_size
         response = response[1:]
-        after, of = np.tril_indices(n_updates)
-        feedback = response[1 + after, 3 + of] @ leverage
+        after, gradient = np.tril_indices(n_updates)
+        feedback = response[1 + after, 3 + gradient] @ leverage
         return cls(response, feedback, leverage, n_kept)
 
-    def replay(self, updates, parts, target, left_out, held_out):
-        """Write the root-weighted held-out residuals of one target, and move its parts.
+    def replay(self, steps, parts, target, residual_scale, held_out):
+        """Write the root-weighted residuals of one target, and advance its parts.
 
-        Parameters
-        ----------
-        updates : list of Step
-        parts : ndarray of shape (3, n_nodes, n_rows)
-            Parts of the iterate, of the one before it, and of the drive. The first
-            ``n_kept`` are those after the updates when this returns.
-        target : ndarray of shape (n_rows,)
-        held_out : ndarray of shape (n_iterates, n_rows)
+        Shapes: parts (3, n_nodes, n_rows), of the iterate, the one before it, and the
+        drive; target (n_rows,); held_out (n_iterates, n_rows).
         """
-        t, before, *_ = updates[0]
+        t, before, *_ = steps[0]
         if before == t:
             parts[1] = parts[0]
-        over_parts = self.response[1:, :3].reshape(len(updates), -1)
-        away = over_parts @ parts.reshape(-1, parts.shape[2]) - target
-        slopes, first = np.empty_like(away), 0
-        for j, (t, before, update, _) in enumerate(updates):
+        # Predictions without feedback, less the target.
+        over_parts = self.response[1:, :3].reshape(len(steps), -1)
+        error = over_parts @ parts.reshape(-1, parts.shape[2]) - target
+        slopes, first = np.empty_like(error), 0
+        for j, (t, before, update, _) in enumerate(steps):
             slopes[j] = update.point(held_out[t], held_out[before])
             feedback = self.feedback[first : first + j + 1]
-            away[j] += np.einsum("sr,sr->r", feedback, slopes[: j + 1])
-            np.multiply(left_out.residual_scale, away[j], out=held_out[t + 1])
+            error[j] += np.einsum("sr,sr->r", feedback, slopes[: j + 1])
+            np.multiply(residual_scale, error[j], out=held_out[t + 1])
             first += j + 1
-        leads = self.response[: -1 - self.n_kept : -1]
-        parts[: self.n_kept] = [self._moved(lead, parts, slopes) for lead in leads]
-
-    def _moved(self, response, parts, slopes):
-        """The parts of the iterate that a response leads to."""
-        moved = np.einsum("ck,ckr->kr", response[:3], parts)
-        moved += self.leverage * (response[3:].T @ slopes)
-        return moved
+        # The parts of the last iterates, by the last responses.
+        following = []
+        for response in self.response[: -1 - self.n_kept : -1]:
+            following.append(np.einsum("ck,ckr->kr", response[:3], parts))
+            following[-1] += self.leverage * (response[3:].T @ slopes)
+        parts[: self.n_kept] = following
 
 
-def deviations(problem, trajectory, left_out, held_out):
+def coefficient_deviations(problem, trajectory, left_out, held_out):
     """Change of the last coefficients by leaving each row out, from its residuals.
 
-    Shapes: returned (n_columns, n_left_out).
+    For one target, and linear updates from zero.
 
-    Parameters
-    ----------
-    problem : Problem
-        A problem with one target; inner products are those of its rows.
-    trajectory : Trajectory
-        With linear updates, elementwise in one basis, from zero.
-    held_out : ndarray of shape (n_iterates, n_left_out)
-        Held-out residuals of these rows.
+    Shapes: held_out (n_iterates, n_left_out); returned (n_columns, n_left_out).
     """
     design, preconditioner = problem.sqrt_weighted()[0], trajectory.preconditioner()
     values, vectors = problem.row_basis(preconditioner)
@@ -372,15 +326,14 @@ class Deviations:
         self.rows = rows.T * (left_out.loss_scale / left_out.n_rows)
         self.current = self.earlier = np.zeros_like(self.rows)
 
-    def take(self, taken):
-        """Move the deviations on by an update."""
-        t, before, update, penalty = taken
-        if taken.restarts:
+    def take(self, step):
+        t, before, update, penalty = step
+        if step.restarts:
             self.earlier = self.current
         curvature = self.left_out.loss_scale * self.eigenvalues
         curvature = curvature + self.left_out.penalty_scale * penalty.common_curvature()
-        own, earlier = update.multipliers(curvature)
+        factor, earlier_factor = update.multipliers(curvature)
         residual = update.point(self.held_out[t], self.held_out[before])
-        following = own * self.current + earlier * self.earlier
+        following = factor * self.current + earlier_factor * self.earlier
         following += update.step_size * self.rows * residual
         self.earlier, self.current = self.current, following

@@ -27,7 +27,7 @@ import numpy as np
 from ...optim.blocks import MEMORY_BYTES, blocks
 from ...optim.costs import CALL
 from ..averages import mean_with_error
-from ..left_out.workload import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, Workload
+from ..cost import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, RunCost
 from ..random_labels import random_signs
 from ..reader import Unreadable
 from .curved_tangents import curvature_at
@@ -135,7 +135,7 @@ class CurvedRun:
         at_most = np.inf
         if method == "auto":
             width = np.count_nonzero(trajectory.coef.any(axis=2), axis=1).max()
-            work = Workload.recorded(problem, trajectory).exact_work(int(width))
+            work = RunCost.recorded(problem, trajectory).exact_work(int(width))
             replica = trajectory.n_updates * work
             n_replicas = max(WORTH_REPLICAS, WORTH_MULTIPLICATIONS / replica)
             # In single precision and side by side, two tangents take as long as a

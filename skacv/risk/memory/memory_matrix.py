@@ -32,9 +32,9 @@ from ...optim.design import Design
 from ...optim.penalties import SquaredL2
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
+from ..cost import RunCost, is_decomposed
 from ..eigenbasis import Eigenbasis
 from ..leave_out_rule import UNCENTRED
-from ..left_out.workload import Workload, is_decomposed
 from ..random_labels import random_signs
 from .curved_run import curved_risk
 from .modes import AlongRun, modes_of, n_leading
@@ -148,7 +148,7 @@ def _solve(run, method, rng, least_floor=1e-5):
     Modes represent the iterates near the least risk: until then the floor is lowered.
     """
     problem, trajectory, size = run.problem, run.trajectory, min(run.design.shape)
-    has_one_basis = Workload.recorded(run.all_rows, trajectory).has_one_basis()
+    has_one_basis = RunCost.recorded(run.all_rows, trajectory).has_one_basis()
     if method in ("auto", True) and not is_number(method):
         widest = np.count_nonzero(trajectory.coef[:, :, 0], axis=1).max()
         # Some 32 arrays of a mode's tangents, in single precision.

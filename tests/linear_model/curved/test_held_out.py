@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut
 
 from skacv import TrajectoryLogisticRegression
-from skacv.risk.left_out import workload
+from skacv.risk import cost
 from tests.cases import covering
 
 from .models import ALL, EXACT, NEWTON, drawn, held_out, loss, model_of
@@ -102,9 +102,9 @@ def test_linearised_leave_one_out_is_near_that_of_replays(
         loo=True,
         fit_intercept=fit_intercept,
     )
-    monkeypatch.setattr(workload, "WORTH_LINEARISING", np.inf)
+    monkeypatch.setattr(cost, "WORTH_LINEARISING", np.inf)
     exact = clone(model).fit(X, y)
-    monkeypatch.setattr(workload, "WORTH_LINEARISING", 0.0)
+    monkeypatch.setattr(cost, "WORTH_LINEARISING", 0.0)
     published = clone(model).set_params(loo_correction=False)
     corrected, uncorrected, naive = (
         np.abs(path / exact.loo_path_ - 1)
@@ -180,7 +180,7 @@ def test_warm_start_takes_the_same_batches(rng):
 @pytest.mark.parametrize(("worth", "tolerance"), [(4.0, 1e-10), (0.0, 1e-3)])
 def test_rows_are_left_out_of_the_same_batches(worth, tolerance, rng, monkeypatch):
     """Of stochastic passes: batches as they are, but for the row."""
-    monkeypatch.setattr(workload, "WORTH_LINEARISING", worth)
+    monkeypatch.setattr(cost, "WORTH_LINEARISING", worth)
     X, y = drawn("binary", rng)
     model = TrajectoryLogisticRegression(
         0.3, solver="sgd", batch_size=9, max_iter=12, tol=0, loo=True, random_state=0

@@ -22,7 +22,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import StochasticGradient
 from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
-from skacv.risk.left_out.linearised import leave_one_out
+from skacv.risk.left_out.linearised import linearised_predictors
 from tests.oracles import iterates_without
 
 
@@ -86,7 +86,7 @@ def left_out_of(problem, rows, refit=MEAN, batches=False):
 
 
 def found_by(problem, trajectory, left_out, block=10**6, correction=True):
-    found = leave_one_out(problem, trajectory, left_out, block, map, correction)
+    found = linearised_predictors(problem, trajectory, left_out, block, map, correction)
     return found[:2]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skacv.optim.blocks import blocks
 from skacv.optim.families import except_last
 from skacv.optim.losses import (
     Huber,
@@ -19,8 +20,8 @@ from skacv.optim.losses import (
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase
-from skacv.risk.left_out import correction as corrections
-from skacv.risk.left_out.correction import Correction
+from skacv.risk.left_out import linearised
+from skacv.risk.left_out.linearised import Correction
 from tests.cases import covering
 
 from .runs import (
@@ -114,7 +115,7 @@ def test_without_correction_it_is_the_published_estimate(loss, schedule, penalty
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial(), Poisson()])
 def test_correction_is_its_definition(loss, block_bytes, rng, monkeypatch):
     """Term by term, and bounded by its length; whatever is worked on together."""
-    monkeypatch.setattr(corrections, "SHIFT_BYTES", block_bytes)
+    monkeypatch.setattr(linearised, "blocks", partial(blocks, budget=block_bytes))
     problem = problem_of(loss, (12, 4), rng)
     X, weights, target = problem.design.X, problem.row_weights, problem.target
     coef = 0.3 * rng.standard_normal((4, target.shape[1]))

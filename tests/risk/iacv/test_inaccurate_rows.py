@@ -11,8 +11,9 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, Nesterov
 from skacv.optim.trajectory import Phase
 from skacv.optim.updates import NewtonStep, Pass, ProximalGradient
-from skacv.risk.left_out import methods, workload
-from skacv.risk.left_out.linearised import leave_one_out
+from skacv.risk import cost
+from skacv.risk.left_out import methods
+from skacv.risk.left_out.linearised import linearised_predictors
 from tests.cases import first
 
 from .runs import MEAN, brute_force, left_out_of, logistic_run
@@ -36,15 +37,17 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkey
     rows = np.arange(150)
     left_out = left_out_of(problem, rows)
     exact, last = brute_force(problem, trajectory, left_out)
-    linear, _, error_estimate = leave_one_out(problem, trajectory, left_out, 150, map)
+    linear, _, error_estimate = linearised_predictors(
+        problem, trajectory, left_out, 150, map
+    )
     inaccurate = error_estimate > methods.LARGEST_ERROR
     assert 0 < inaccurate.sum() < 100
     error = np.abs(linear - exact).max(axis=(0, 2))
     # What is kept is as good as its estimated error says, and what is not is not.
     assert error[~inaccurate].max() < methods.LARGEST_ERROR
     assert error[inaccurate].max() > 10 * methods.LARGEST_ERROR
-    monkeypatch.setattr(workload, "WORTH_LINEARISING", 0.0)
-    params = {"refit": MEAN}
+    monkeypatch.setattr(cost, "WORTH_LINEARISING", 0.0)
+    params = {"rule": MEAN}
     found = methods.leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found[:, inaccurate], exact[:, inaccurate], atol=1e-8)
     np.testing.assert_array_equal(found[:, ~inaccurate], linear[:, ~inaccurate])
@@ -56,7 +59,7 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkey
 def test_no_row_is_inaccurate_where_linearising_is_good():
     problem, trajectory = logistic_run((300, 8), 1e-3, GradientDescent(0.5), 200, 0)
     left_out = left_out_of(problem, np.arange(300))
-    *_, error_estimate = leave_one_out(problem, trajectory, left_out, 300, map)
+    *_, error_estimate = linearised_predictors(problem, trajectory, left_out, 300, map)
     assert 0 < error_estimate.max() < methods.LARGEST_ERROR
 
 
@@ -82,9 +85,7 @@ def test_number_of_updates_run_exactly(
     update = Pass(step, ((),) * n_batches) if n_batches else step
     update = NewtonStep(1.0) if newton else update
     rules = [(update, Zero())] * len(lengths)
-    run = workload.Workload(
-        shape, lengths, rules, is_quadratic=False, correction=correction
-    )
+    run = cost.RunCost(shape, lengths, rules, is_quadratic=False, correction=correction)
     method = methods.method_for(run)
-    exact = run.n_updates if method is methods.Replicated else run.n_corrected()
+    exact = run.n_updates if method == "replicas" else run.n_corrected()
     assert exact == expected

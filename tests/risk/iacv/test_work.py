@@ -21,9 +21,14 @@ from skacv.optim.schedules import (
 )
 from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
-from skacv.risk.left_out import correction, linearised, row_replicas
-from skacv.risk.left_out.correction import Correction
-from skacv.risk.left_out.linearised import leave_one_out
+from skacv.risk import cost
+from skacv.risk.left_out import linearised, row_replicas
+from skacv.risk.left_out.linearised import (
+    Correction,
+    LinearisedCurvature,
+    linearised_predictors,
+)
+from skacv.risk.left_out.row_replicas import RowReplicas
 from tests.cases import covering
 
 from .runs import SUM, found_by, in_batches, left_out_of, problem_of, ran, ran_from
@@ -92,15 +97,15 @@ def test_few_columns_give_what_all_give(plan, drawn, storage, rng, monkeypatch):
     left_out = left_out_of(problem, np.arange(0, 400, 40), SUM)
     widths = counted(
         monkeypatch,
-        linearised.Replicas,
-        "_advance",
-        lambda self, *rest: len(self.working),
+        ProximalGradient,
+        "apply",
+        lambda self, current, *rest: len(current),
     )
     few = found_by(problem, trajectory, left_out)
     n_worked_on = sum(widths)
     widths.clear()
-    monkeypatch.setattr(linearised.Replicas, "_drop", drop_none)
-    monkeypatch.setattr(linearised.Replicas, "_joining", all_others)
+    monkeypatch.setattr(RowReplicas, "drop", drop_none)
+    monkeypatch.setattr(RowReplicas, "_joining", all_others)
     every = found_by(problem, trajectory, left_out)
     assert set(widths) == {150}
     n_used = np.count_nonzero(few[1].any(axis=(0, 2)))
@@ -110,7 +115,7 @@ def test_few_columns_give_what_all_give(plan, drawn, storage, rng, monkeypatch):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-11)
 
 
-def drop_none(self, coef, earlier):
+def drop_none(self, step):
     return np.arange(len(self.working))
 
 
@@ -120,15 +125,18 @@ def all_others(self, step, gradient):
 
 def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch):
     """Between evaluations, too: that of the update where it was evaluated."""
-    monkeypatch.setattr(correction, "GROWTH", 4.0)
+    monkeypatch.setattr(cost, "CORRECTION_GROWTH", 4.0)
     problem, trajectory = wide_run(Logistic(), 0.15, [L1(1.0)], GradientDescent, rng)
     left_out = left_out_of(problem, np.arange(0, 400, 40))
     widened = counted(
-        monkeypatch, Correction, "widened", lambda self, *rest: self.length.max()
+        monkeypatch,
+        LinearisedCurvature,
+        "extend",
+        lambda self, *rest: self.correction.length.max(),
     )
     few = found_by(problem, trajectory, left_out)
     assert np.count_nonzero(widened) > 3
-    monkeypatch.setattr(linearised.Replicas, "_joining", all_others)
+    monkeypatch.setattr(RowReplicas, "_joining", all_others)
     every = found_by(problem, trajectory, left_out)
     np.testing.assert_allclose(few[0], every[0], rtol=0, atol=1e-11)
 
@@ -161,10 +169,11 @@ def test_bound_of_a_column_that_meets_it(rng):
     penalty = except_last(L1(1.0), 4)
     phase = Phase(penalty, GradientDescent(0.5), 1)
     trajectory = ran_from(problem, [replace(phase, n_updates=0)])
-    replicas = linearised.Replicas(problem, trajectory, left_out, sizes)
+    curvature = LinearisedCurvature(problem, left_out, sizes)
+    replicas = RowReplicas(problem.design, left_out, trajectory, curvature)
     replicas._join(used)
-    replicas.correction, replicas.own = held, np.zeros((1, 2))
-    replicas._linear = rows, np.zeros((10, 1, 1)), point, 0 * point
+    curvature.correction, curvature.row_slope = held, np.zeros((1, 2))
+    curvature._point = rows, np.zeros((10, 1, 1)), point, 0 * point
     moved = 1.5 * np.abs(value[2, 0]) / 0.8
     for strength, joins in [(moved * (1 - 1e-6), True), (moved * (1 + 1e-6), False)]:
         step = row_replicas.ReplayedStep(
@@ -203,12 +212,12 @@ def test_blocks_agree_with_one(penalties, schedule, loss, rng, monkeypatch):
         sizes.extend(len(block.rows) for block in blocks)
         return map(pickle.loads(pickle.dumps(function)), blocks)
 
-    several = leave_one_out(problem, trajectory, left_out, 3, pickled)
+    several = linearised_predictors(problem, trajectory, left_out, 3, pickled)
     assert sizes == [3, 2, 2]
     for each, wanted in zip(several, one):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-12)
-    monkeypatch.setattr(row_replicas, "BLOCK_BYTES", 1)
-    singly = leave_one_out(problem, trajectory, left_out, 100, pickled)
+    monkeypatch.setattr(row_replicas, "MEMORY_BYTES", 1)
+    singly = linearised_predictors(problem, trajectory, left_out, 100, pickled)
     assert sizes[3:] == [1] * 7
     np.testing.assert_allclose(singly[0], one[0], rtol=0, atol=1e-12)
 
@@ -249,7 +258,7 @@ def test_curvature_in_two_passes_or_by_a_matrix(shape, loss, rng):
     predictor = rng.standard_normal(problem.target.shape)
     curvature = loss.curvature_matrix(problem.target, predictor)
     point = rng.standard_normal((shape[1], problem.target.shape[1], 6))
-    found = linearised._curved(problem, curvature, point)
+    found = linearised.hessian_times(problem, curvature, point)
     X = problem.design.X
     shift = np.einsum("ja,akr->jkr", X, point)
     curvature_times = np.einsum(

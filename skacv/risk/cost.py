@@ -1,0 +1,175 @@
+"""The cost of a run, which decides how rows are left out of it, and how many.
+
+In units of :mod:`skacv.optim.costs`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..optim.costs import DERIVATIVE
+
+# X is decomposed up to the first size of its smaller side, a kernel matrix, which has
+# no smaller side, up to the second.
+DECOMPOSED_SIZE = 2000
+DECOMPOSED_KERNEL_SIZE = 3000
+# Automatic estimates leave out at most so many rows of linear updates.
+MANY_ROWS = 10_000
+# They leave out no row at all where they could leave out fewer than this.
+FEW_ROWS = 100
+# Automatic estimates may cost as much as so many replicas of the run, which is three
+# times five folds; or as much as some milliseconds.
+WORTH_REPLICAS = 15
+WORTH_MULTIPLICATIONS = 2e8
+# Rows are left out exactly unless linearising is so many times cheaper.
+WORTH_LINEARISING = 4.0
+# Gradients are corrected at the updates floor(CORRECTION_GROWTH^k) of a phase.
+CORRECTION_GROWTH = 1.1
+
+
+def is_decomposed(shape, has_columns=True):
+    """Whether linear updates use a decomposition of X, or of a kernel matrix."""
+    return min(shape) <= (DECOMPOSED_SIZE if has_columns else DECOMPOSED_KERNEL_SIZE)
+
+
+def corrected_updates(n_updates, has_batches=False):
+    """The updates of a phase, counted from one, that evaluate the correction.
+
+    In batches passes 1, 2, 4, ...: the error is what batches differ by, not how old it
+    is.
+    """
+    growth = 2 if has_batches else CORRECTION_GROWTH
+    n_powers = int(np.log(max(n_updates, 1)) / np.log(growth)) + 2
+    numbers = np.floor(float(growth) ** np.arange(n_powers)).astype(int)
+    return set(numbers[numbers <= n_updates].tolist())
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """The properties of a planned or recorded run that decide how rows are left out.
+
+    ``lengths`` are the updates of every phase; ``rules`` its first update, which stands
+    for all, and its penalty. Without columns the design is a kernel. ``correction``:
+    whether linearised gradients are corrected at some iterates.
+    """
+
+    shape: tuple
+    lengths: list
+    rules: list
+    is_quadratic: bool
+    has_columns: bool = True
+    n_outputs: int = 1
+    is_coupled: bool = False
+    correction: bool = True
+
+    @classmethod
+    def recorded(cls, problem, trajectory, correction=True):
+        return cls(
+            shape=problem.design.shape,
+            lengths=[phase.n_updates for phase in trajectory.phases],
+            rules=trajectory.first_updates(),
+            is_quadratic=problem.loss.is_quadratic,
+            has_columns=problem.design.has_columns,
+            n_outputs=problem.target.shape[1],
+            is_coupled=problem.loss.is_coupled,
+            correction=correction,
+        )
+
+    @property
+    def n_updates(self):
+        return sum(self.lengths)
+
+    @property
+    def n_batches(self):
+        """Largest number of batches of an update, 0 if it uses all rows."""
+        return max((update.n_batches for update, _ in self.rules), default=0)
+
+    def is_elementwise(self):
+        """Whether there are columns, each updated by its own gradient."""
+        return self.has_columns and all(u.is_elementwise for u, _ in self.rules)
+
+    def has_one_basis(self):
+        """Whether updates are linear, and elementwise in one and the same eigenbasis.
+
+        Without a preconditioner the basis is that of the second moments; with one it is
+        that of the preconditioned objective, which has to stay the same.
+        """
+        for update, penalty in self.rules:
+            if update.n_batches or not update.is_affine:
+                return False
+            if penalty.common_curvature() is None:
+                return False
+        bases = [(update.preconditioner, penalty) for update, penalty in self.rules]
+        if all(preconditioner is None for preconditioner, _ in bases):
+            return True
+        return all(basis == bases[0] for basis in bases)
+
+    def has_ridge_under_P(self):
+        """Whether a preconditioner multiplies the gradient of a ridge penalty."""
+        return any(
+            update.preconditioner is not None and penalty.curvature
+            for update, penalty in self.rules
+        )
+
+    def is_decomposed_cheaply(self):
+        """Whether a decomposition of the smaller side takes about as long as folds.
+
+        That of all rows has to be within the size that is decomposed. Its products are
+        several times faster than those of a run.
+        """
+        n_rows, n_columns = self.shape
+        size = min(self.shape)
+        run = 2 * self.n_updates * n_rows * n_columns * self.n_outputs
+        decomposition = n_rows * n_columns * size + size**3
+        return n_rows <= DECOMPOSED_SIZE and decomposition <= 4 * run
+
+    def is_worth_linearising(self):
+        """Whether linearising is many times cheaper than an exact run for each row.
+
+        It is not with few rows for a column, in small batches, or in short phases,
+        whose first updates are all corrected.
+        """
+        n_rows, n_columns = self.shape
+        if n_columns >= n_rows:
+            return False
+        if not self.correction:
+            return True
+        exact = self.exact_work(n_columns)
+        n_steps = self.n_updates * max(self.n_batches, 1)
+        linearised = n_steps * self.hessian_work(n_columns)
+        linearised += self.n_corrected() * exact
+        return self.n_updates * exact > WORTH_LINEARISING * linearised
+
+    def n_corrected(self):
+        """Number of updates that are corrected if rows are left out by linearising."""
+        if not self.correction:
+            return 0
+        has_batches = self.n_batches > 0
+        return sum(len(corrected_updates(n, has_batches)) for n in self.lengths)
+
+    def exact_work(self, n_columns):
+        """Cost of an exact update on ``n_columns``, for each row left out."""
+        return self.shape[0] * (2 * n_columns + DERIVATIVE) * self.n_outputs
+
+    def hessian_work(self, n_columns):
+        """Cost of a product with the Hessian of ``n_columns`` columns."""
+        n_coupled = self.n_outputs if self.is_coupled else 1
+        return n_columns**2 * self.n_outputs * n_coupled
+
+    def n_rows_worth(self, n_active, n_exact):
+        """Number of rows that can be left out in about the time of folds, or none.
+
+        ``n_active`` is the largest number of columns that the run uses; ``n_exact``
+        updates take two products with X for each row left out.
+        """
+        n_rows, n_columns = self.shape
+        # Replicas together use more columns than the recorded run.
+        width = min(2 * n_active, n_columns)
+        # A wide Hessian is not formed, two products with the columns do as well.
+        hessian = min(self.hessian_work(width), 2 * n_rows * width * self.n_outputs)
+        cost = (self.n_updates - n_exact) * hessian
+        cost += n_exact * self.exact_work(n_columns)
+        replica = self.n_updates * self.exact_work(width)
+        budget = max(WORTH_MULTIPLICATIONS, WORTH_REPLICAS * replica)
+        n_worth = int(min(n_rows, budget // max(cost, 1)))
+        return n_worth if n_worth >= min(FEW_ROWS, n_rows) else 0
