@@ -102,8 +102,10 @@ class Step(NamedTuple):
 
 def updates_of(phase, first, n_taken=0):
     """Updates of a phase after ``n_taken`` of them, as :class:`Step`."""
-    updates = islice(phase.schedule.updates(), n_taken, phase.n_updates)
-    for t, update in enumerate(updates, first + n_taken):
+    n_updates, first_t = phase.n_updates, first + n_taken
+    for t, update in enumerate(
+        islice(phase.schedule.updates(), n_taken, n_updates), first_t
+    ):
         yield Step(t, max(t - 1, first), update, phase.penalty)
 
 

@@ -172,7 +172,7 @@ class ProximalGradient(_GradientUpdate):
             return current
         return current + self.lookahead * (current - earlier)
 
-    def before_prox(self, current, earlier, gradient, penalty, scale=1.0):
+    def _before_prox(self, current, earlier, gradient, penalty, scale=1.0):
         """The point whose prox is the next iterate; arguments as in :meth:`apply`."""
         y = self.point(current, earlier)
         if penalty.curvature:
@@ -196,7 +196,7 @@ class ProximalGradient(_GradientUpdate):
     ) -> np.ndarray:
         """The iterate after ``current``, which followed ``earlier``.
         Shapes: current, earlier (n_columns, ..., n_fits); scale (n_fits,)."""
-        point = self.before_prox(current, earlier, gradient, penalty, scale)
+        point = self._before_prox(current, earlier, gradient, penalty, scale)
         return penalty.prox(point, self.step_size * scale)
 
     def tangent(
@@ -209,7 +209,7 @@ class ProximalGradient(_GradientUpdate):
     ) -> np.ndarray:
         """The derivative of :meth:`apply`, which maps tangents of iterates.
         Shapes: current, earlier (n_columns, n_tangents); coef (n_columns, 1)."""
-        point = self.before_prox(current, earlier, d_gradient, penalty)
+        point = self._before_prox(current, earlier, d_gradient, penalty)
         return penalty.prox_tangent(coef, self.step_size, point)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
