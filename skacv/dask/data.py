@@ -25,7 +25,6 @@ from .._estimator.prediction.decisions import (
     classes_of,
     targets_of,
 )
-from .._estimator.run.conditioning import SAMPLED_ROWS
 from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..optim.problem import Problem
 from ..risk.leave_out_rule import LeaveOutRule
@@ -40,6 +39,9 @@ from .problem import (
     fold_fits,
 )
 from .rows import RowGroups, delayed_rows
+
+# Rows that show how large the columns are.
+SAMPLED_ROWS = 500
 
 
 @dataclass(frozen=True)
