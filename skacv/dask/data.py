@@ -40,6 +40,9 @@ from .problem import (
 )
 from .rows import RowGroups, delayed_rows
 
+# Rows that show how large the columns are.
+SAMPLED_ROWS = 500
+
 
 @dataclass(frozen=True)
 class DataOnWorkers(ColumnData):
