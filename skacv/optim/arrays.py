@@ -201,8 +201,10 @@ class DenseDesign(ArrayDesign):
         return max(ROW_BLOCK, n_per_block(8 * width))
 
     def _product_size(self, width):
-        # Larger, so that threads are worth their while.
-        return max(ROW_BLOCK, n_per_block(8 * width, LARGE_BYTES // 2))
+        # Larger, so that threads are worth their while, which some 2**28 multiplications
+        # in a product are.
+        enough = 2**28 // max(width, 1) ** 2
+        return max(ROW_BLOCK, min(enough, n_per_block(8 * width, LARGE_BYTES // 2)))
 
     def gram(self, dtype=np.float64):
         parts = self._arrays(self._product_size(self.shape[1]), dtype=dtype)
@@ -225,7 +227,7 @@ class DenseDesign(ArrayDesign):
 
     def spectrum(self):
         size = min(self.shape)
-        if size**2 * self.dtype.itemsize <= max(self.n_bytes, LARGE_BYTES):
+        if size**2 * self.dtype.itemsize <= max(self.n_bytes, LARGE_BYTES // 4):
             return super().spectrum()
         # X in single precision leaves no room for both triangles.
         values = packed_eigenvalues(self._packed_gram(size), size)
@@ -233,15 +235,16 @@ class DenseDesign(ArrayDesign):
 
     def _packed_gram(self, size):
         """The upper triangle of :meth:`smaller_gram`, column after column."""
-        triangle = np.empty(n_packed(size))
-        for strip in slices(size, ROW_BLOCK):
+        # Strips are narrow: X and the triangle leave little memory for them.
+        triangle, width = np.empty(n_packed(size)), ROW_BLOCK // 4
+        for strip in slices(size, width):
             product = 0.0
             if self.side == "columns":
-                for _, block in self._arrays(ROW_BLOCK, slice(strip.stop)):
+                for _, block in self._arrays(width, slice(strip.stop)):
                     product = product + block.T @ block[:, strip]
             else:
                 part = self.rows(slice(strip.stop))
-                for columns in slices(self.shape[1], ROW_BLOCK):
+                for columns in slices(self.shape[1], width):
                     block = part._centered_columns(columns)
                     product = product + block @ block[strip].T
                 if self.row_scale is not None:
@@ -263,7 +266,8 @@ class DenseDesign(ArrayDesign):
 
     def dense_columns(self, index, dtype):
         selection = np.empty((self.shape[0], len(index)), dtype)
-        size = min(ROW_BLOCK, n_per_block(8 * len(index)))
+        # Few rows at a time: the selection may be as large as X already.
+        size = min(ROW_BLOCK, n_per_block(32 * len(index)))
         for rows in slices(self.shape[0], size):
             block = np.take(self.X[rows], index, axis=1).astype(self.dtype, copy=False)
             if self.center is not None:

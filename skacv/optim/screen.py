@@ -161,13 +161,16 @@ def _combine(c, vectors):
 
 class Screen:
     """Takes updates of all fits, on as few columns as they can move.
-    Its use is judged after ``pause`` updates. Where more than a ``share`` of all
-    columns would be in use, all are taken for as many updates, and twice as many the
-    next time. Bounds are multiplied by ``slack`` where columns are chosen: they
-    serve a while."""
 
-    def __init__(self, fits, pause=8, share=0.7, slack=1.1):
-        self.fits, self.pause, self.share, self.slack = fits, pause, share, slack
+    All columns are taken for ``pause`` updates, and twice as many the next time, where
+    a copy of the working columns would be larger than half of X, or where products
+    went through more than 80% of all columns in as many updates. Bounds are multiplied
+    by ``slack`` when columns are chosen, so that a choice holds for some updates.
+    """
+
+    def __init__(self, fits, pause=8, most_copied=0.5, most_used=0.8, slack=1.1):
+        self.fits, self.pause, self.slack = fits, pause, slack
+        self.most_copied, self.most_used = most_copied, most_used
         self._bounds = self.working = None
         # Updates for which all columns are still taken, and will be the next time.
         self._n_left, self._next_pause = 0, pause
@@ -183,7 +186,7 @@ class Screen:
             self._n_left = max(self._n_left - 1, 0)
             return update.advance(fits, penalty, state)
         if self.working is not None and self._n_updates == self.pause:
-            if self._n_products > self.share * 2 * n_columns * self.pause:
+            if self._n_products > self.most_used * 2 * n_columns * self.pause:
                 self._take_all()
                 return update.advance(fits, penalty, state)
             self._n_products = self._n_updates = 0
@@ -214,7 +217,7 @@ class Screen:
             mask = self._moves(update, penalty, vectors, self.slack)
             mask |= penalty.expand_to_groups(nonzero)
             n_working = np.count_nonzero(mask)
-            if n_working > self.share * n_columns:
+            if n_working > self.most_copied * n_columns:
                 self._take_all()
             elif self.working is not None and len(self.working) <= 2 * n_working:
                 mask[self.working.index] = False

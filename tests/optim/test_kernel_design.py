@@ -152,7 +152,7 @@ def test_rows_left_out_of_squared_errors(in_blocks, alpha, accelerated, intercep
     step = 0.8 / (problem.smoothness + alpha)
     schedule = Nesterov(step) if accelerated else GradientDescent(step)
     trajectory = ran(problem, [Phase(SquaredL2(alpha), schedule, 40)])
-    settings = {"refit": LeaveOutRule(refits_intercept=bool(intercept))}
+    settings = {"rule": LeaveOutRule(refits_intercept=bool(intercept))}
     rows = np.arange(0, N, 7)
     setting = alpha, accelerated, intercept
     expected = left_out_by_refits(problem, kernel, rows, step, setting)
@@ -173,7 +173,7 @@ def test_rows_left_out_of_logistic_regression_with_a_constant(rng):
     phases = [Phase(except_last(SquaredL2(0.01), N + 1), Nesterov(step), 40)]
     trajectory = ran(problem, phases)
     rows = np.arange(0, N, 7)
-    settings = {"refit": LeaveOutRule()}
+    settings = {"rule": LeaveOutRule()}
     found = leave_one_out(problem, trajectory, rows, **settings)
     setting = 0.01, True, "constant"
     expected = left_out_by_refits(problem, kernel, rows, step, setting)

@@ -110,6 +110,9 @@ def whole_gram(design, trajectory, n_replicas):
     replicas = n_replicas * np.sum(width.astype(float) ** 2)
     if costs.gram(design.n_stored / n_columns, n_columns) > replicas:
         return None
+    # It takes at most a few times the memory of X.
+    if n_columns**2 > 8 * design.n_stored:
+        return None
     if n_columns**2 * design.dtype.itemsize > MEMORY_BYTES:
         return None
     gram = design.gram()

@@ -144,7 +144,7 @@ class CurvedRun:
         # More signs where the products of an update with X take less than its some
         # fifty calls of NumPy. Few columns may stand for many.
         n_rows, n_columns = problem.design.shape
-        cheap = 50 * CALL // (n_rows * min(n_rows, n_columns))
+        cheap = 52 * CALL // (n_rows * min(n_rows, n_columns))
         first = int(np.clip(cheap, FIRST_ROUND, 6 * FIRST_ROUND))
         basis_size = problem.target.size // self.n_groups
         if basis_size <= first and basis_size * n_carried <= at_most:
