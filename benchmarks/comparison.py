@@ -15,7 +15,9 @@ PAGE = ROOT / "docs" / "measured_pairs.md"
 HEADING = "# Every measured pair\n"
 # Files of results, and what prints a benchmark of theirs.
 COMMANDS = {"bench": "python -m benchmarks", "peers": "python -m benchmarks.peers"}
-COLUMNS = header("work", "against", "asked", "ratio", "outcome", "accuracy", "command")
+COLUMNS = header(
+    "work", "against", "required", "ratio", "outcome", "accuracy", "command"
+)
 MISSED = "**missed**"
 # A number that is bounded, and its bound.
 BOUND = re.compile(r"(\d[\d.e+-]*)[^\d;]*\(<= (\d[\d.e+-]*)")
@@ -33,9 +35,9 @@ def outcome(row):
     ratio = row["ratio"]
     if ratio is None:
         return "not measured"
-    if not row["asked"]:
+    if not row["required"]:
         return "faster" if ratio > 1 else "**slower**"
-    relation, bound = row["asked"].split()
+    relation, bound = row["required"].split()
     is_met = ratio >= float(bound) if relation == ">=" else ratio <= float(bound)
     bounded = BOUND.findall(row["accuracy"])
     is_accurate = all(float(value) <= float(most) for value, most in bounded)
@@ -98,7 +100,7 @@ def table():
             cells = [
                 row["work"],
                 row["against"],
-                row["asked"],
+                row["required"],
                 shown(row["ratio"]),
                 outcome(row),
                 row["accuracy"],

@@ -56,7 +56,7 @@ def header(*cells):
 
 
 COLUMNS = header(
-    "name", "work", "against", "ours", "theirs", "ratio", "asked", "accuracy"
+    "name", "work", "against", "ours", "theirs", "ratio", "required", "accuracy"
 )
 
 
@@ -98,7 +98,7 @@ def race(work, against, ours, theirs, required="", accuracy=None, repeats=3):
     ----------
     work, against : str
     ours, theirs : callable
-    asked : str
+    required : str
         What the ratio of their seconds over ours should be.
     accuracy : callable, optional
         What is said of the two results.
@@ -116,7 +116,7 @@ def race_over_seeds(work, against, ours, theirs, required="", bound=""):
     ----------
     work, against : str
     ours, theirs : array-like of shape (n_seeds, 2)
-    asked, bound : str
+    required, bound : str
         What the ratio of seconds should be, and that of risks.
     """
     (mine, risk), (their, their_risk) = np.transpose(ours), np.transpose(theirs)

@@ -238,10 +238,8 @@ def test_one_loop_takes_updates():
 def test_the_updates_of_a_run_are_gone_through_by_few():
     """A loop over updates that calls its own functions would be one of these."""
     assert in_engine(enumerators) == {
-        (
-            "optim/trajectory.py",
-            "Trajectory.followed_by",
-        ),  # by iterate()
+        ("optim/trajectory.py", "updates_of"),
+        ("optim/trajectory.py", "Trajectory.followed_by"),  # by iterate()
         ("risk/left_out/replicas.py", "replayed"),  # by iterate()
         ("risk/left_out/linearised.py", "replayed_steps"),  # and batch by batch
         # These look at what was taken, and move nothing.

@@ -185,7 +185,7 @@ def test_rows_of_the_comparison_name_one_row_of_the_results():
 
 
 @pytest.mark.parametrize(
-    ("asked", "ratio", "accuracy", "said"),
+    ("required", "ratio", "accuracy", "said"),
     [
         (">= 5", 5.0, "", "met"),
         (">= 5", 4.99, "", "**missed**"),
@@ -200,8 +200,8 @@ def test_rows_of_the_comparison_name_one_row_of_the_results():
         ("", None, "does not install", "not measured"),
     ],
 )
-def test_bars_that_are_missed_are_said_to_be(asked, ratio, accuracy, said):
-    row = {"asked": asked, "ratio": ratio, "accuracy": accuracy}
+def test_bars_that_are_missed_are_said_to_be(required, ratio, accuracy, said):
+    row = {"required": required, "ratio": ratio, "accuracy": accuracy}
     assert comparison.outcome(row) == said
 
 

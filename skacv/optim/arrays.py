@@ -201,8 +201,7 @@ class DenseDesign(ArrayDesign):
         return max(ROW_BLOCK, n_per_block(8 * width))
 
     def _product_size(self, width):
-        # Larger, so that threads are worth their while, which some 2**28 multiplications
-        # in a product are.
+        # Products of some 2**28 multiplications are worth threads.
         enough = 2**28 // max(width, 1) ** 2
         return max(ROW_BLOCK, min(enough, n_per_block(8 * width, LARGE_BYTES // 2)))
 

@@ -136,7 +136,7 @@ class UserStep(Update):
         memory = user_state, arguments.gradient
         return State(fits.iterate(coef), state.current, memory=memory)
 
-    def moved(self, arguments, moves, difference=1e-5):
+    def tangents(self, arguments, moves, difference=1e-5):
         """Derivatives of the next iterate, before the prox, and of the next state.
         Shapes: coef (n_columns, n_outputs, n_tangents)."""
         if self.schedule.tangent is not None:

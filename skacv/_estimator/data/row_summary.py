@@ -314,12 +314,12 @@ class RowSummary(BaseEstimator):
         rows, weights = sampled["row"].copy(), sampled["weight"]
         add_to_groups(self._moments, fold, rows, weights)
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, summary: Self) -> Self:
         """Add the rows of another summary to this one.
 
         Parameters
         ----------
-        other : RowSummary
+        summary : RowSummary
             A summary of different rows, by row number (``first_row`` of
             :meth:`partial_fit`), with the same ``n_folds`` and ``n_sampled``. It is not
             changed.
@@ -334,7 +334,7 @@ class RowSummary(BaseEstimator):
             If the summaries have different parameters, columns or targets, or rows in
             common.
         """
-        check_is_fitted(summary := other)
+        check_is_fitted(summary)
         if not hasattr(self, "_moments"):
             vars(self).update(vars(deepcopy(summary)))
             return self

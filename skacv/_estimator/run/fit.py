@@ -378,7 +378,7 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
         "_host_arrays": {},
         "_is_numpy_view": False,
     }
-    replace_fitted(estimator, source.place(estimator, attributes))
+    replace_fitted(estimator, source.on_device_of_X(estimator, attributes))
     return is_over, run.estimates
 
 
@@ -428,7 +428,7 @@ def _progress(estimator, source, run, planned):
     def reconstruct(coef):
         attributes = in_use(run.spec, *data.coefficients(coef[None]))
         attributes |= {**data.names, "_loss": data.problem.loss}
-        return source.place(estimator, attributes)
+        return source.on_device_of_X(estimator, attributes)
 
     n_planned = sum(phase.n_updates for phase in run.plan)
     return FitProgress(

@@ -114,7 +114,7 @@ class Source:
     def warn(self, estimator, finished):
         estimator._warn_of(finished)
 
-    def place(self, estimator, attributes):
+    def on_device_of_X(self, estimator, attributes):
         """Fitted attributes where X is."""
         return attributes
 
@@ -162,7 +162,7 @@ class ArraySource(Source):
 class DeviceSource(ArraySource):
     """Arrays of another namespace: fitted arrays are where X is."""
 
-    def place(self, estimator, attributes):
+    def on_device_of_X(self, estimator, attributes):
         return attributes_on_device_of(self.X, self.y, estimator, attributes)
 
 

@@ -308,7 +308,7 @@ class Correction:
 
     @cached_property
     def _squared_norms(self):
-        """Of the deviations; infinite where there are none."""
+        """Those of the deviations; infinity stands for zero."""
         squares = einsum("jkr,jkr->r", self.point, self.point)
         return np.where(squares == 0, np.inf, squares)
 

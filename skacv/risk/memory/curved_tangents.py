@@ -279,7 +279,7 @@ class UserTangents(CurvedTangents):
             self._former = change, no_move(at.state, self._current.shape[2])
         former, state = self._former
         moves = Arguments(self._current, self._earlier, change, former, state)
-        ahead, state = update.moved(at, moves)
+        ahead, state = update.tangents(at, moves)
         ahead = penalty.prox_tangent(coef[:, :, None], update.step_size, ahead)
         self._earlier, self._current = self._current, ahead.astype(change.dtype)
         self._former = change, state

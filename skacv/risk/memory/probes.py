@@ -24,8 +24,9 @@ MAX_PROBES = 128
 class Accuracy(NamedTuple):
     """Shares of F that the modes which tangents carry, and all modes, may miss.
 
-    Of the norm of every iterate's F, or of ``floor`` times the largest. What is missing
-    is orthogonal to what is carried, so that the risk errs by its square only.
+    They are relative to the norm of every iterate's F, or to ``floor`` times the
+    largest. What is missing is orthogonal to what is carried, so that the risk errs by
+    its square only.
     """
 
     carried: float
