@@ -3,31 +3,17 @@
 import numpy as np
 from scipy import sparse
 
-from ..optim.blocks import slices
-
-# How many deviations from a mean are in memory at a time.
-ENTRIES = 2**16
+from ..optim.blocks import blocks
 
 
 def units_of(rows, groups=None):
     """The units that held-out rows belong to: their groups, or else the rows.
 
-    Whatever resamples rows, or counts them, takes a unit as a whole: the rows of a
-    group are not independent, and nor are several predictions for one row.
-
-    Parameters
-    ----------
-    rows : ndarray of int, shape (n_held_out,)
-    groups : ndarray of int, shape (n_samples,), default=None
-
-    Returns
-    -------
-    ndarray of int, shape (n_held_out,)
-        Numbers from 0, in the order in which the units come first.
+    Shapes: rows (n_held_out,), groups (n_samples,); returned (n_held_out,).
     """
     labels = rows if groups is None else groups[rows]
-    _, first, place = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[place]
+    _, first, unit = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[unit]
 
 
 def have_repeats(rows):
@@ -38,17 +24,8 @@ def have_repeats(rows):
 def by_unit(losses, weights, units=None):
     """Mean losses of units of rows, and the weights of the units.
 
-    Parameters
-    ----------
-    losses : ndarray of shape (n_iterates, n_rows)
-    weights : ndarray of shape (n_rows,)
-    units : ndarray of int, shape (n_rows,), default=None
-        As :func:`units_of` numbers them. None: every row is one.
-
-    Returns
-    -------
-    losses : ndarray of shape (n_iterates, n_units)
-    weights : ndarray of shape (n_units,)
+    Shapes: losses (n_iterates, n_rows), weights (n_rows,), units (n_rows,); returned
+    losses (n_iterates, n_units), weights (n_units,).
     """
     if units is None or units.max(initial=-1) + 1 == len(units):
         return losses, weights
@@ -66,17 +43,7 @@ def error_of_repeats(rows, weights):
     counts c_i times, of which the folds have one each, the variance over independent
     rows is sum c_i^2 / sum c_i times that over independent folds.
 
-    Parameters
-    ----------
-    rows : ndarray of int, shape (n_held_out,)
-        The rows that folds hold out, fold after fold.
-    weights : ndarray of shape (n_held_out,)
-        Their weights.
-
-    Returns
-    -------
-    float
-        1 if no row is held out more than once.
+    Shapes: rows (n_held_out,), weights (n_held_out,).
     """
     if not have_repeats(rows):
         return 1.0
@@ -87,16 +54,8 @@ def error_of_repeats(rows, weights):
 def mean_with_error(losses, weights):
     """Weighted mean of every iterate's losses, and its standard error.
 
-    Parameters
-    ----------
-    losses : ndarray of shape (n_iterates, n_losses)
-    weights : ndarray of shape (n_losses,)
-        Losses with weight zero are ignored.
-
-    Returns
-    -------
-    mean, standard_error : ndarray of shape (n_iterates,)
-        A single loss has no standard error: NaN.
+    Shapes: losses (n_iterates, n_losses), weights (n_losses,); returned mean,
+    standard_error (n_iterates,).
     """
     weights = weights / weights.sum()
     # Not by BLAS: it rounds as the number of iterates has it.
@@ -105,8 +64,8 @@ def mean_with_error(losses, weights):
     variance = np.empty_like(mean)
     # From the deviations: a difference of squares loses digits if losses are nearly
     # equal.
-    for some in slices(len(losses), 1 + ENTRIES // (1 + len(weights))):
-        deviation = np.subtract(losses[some], mean[some, None], order="C")
-        variance[some] = np.einsum("ti,ti,i->t", deviation, deviation, weights**2)
+    for block in blocks(len(losses), 2 * 8 * len(weights)):
+        deviation = np.subtract(losses[block], mean[block, None], order="C")
+        variance[block] = np.einsum("ti,ti,i->t", deviation, deviation, weights**2)
     correction = n_losses / (n_losses - 1) if n_losses > 1 else np.nan
     return mean, np.sqrt(variance * correction)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..optim.costs import DERIVATIVE
+from ..optim.costs import DERIVATIVE, SECONDS
 
 # X is decomposed up to the first size of its smaller side, a kernel matrix, which has
 # no smaller side, up to the second.
@@ -15,12 +15,10 @@ DECOMPOSED_SIZE = 2000
 DECOMPOSED_KERNEL_SIZE = 3000
 # Automatic estimates leave out at most so many rows of linear updates.
 MANY_ROWS = 10_000
-# They leave out no row at all where they could leave out fewer than this.
-FEW_ROWS = 100
 # Automatic estimates may cost as much as so many replicas of the run, which is three
-# times five folds; or as much as some milliseconds.
+# times five folds; or as much as eight milliseconds.
 WORTH_REPLICAS = 15
-WORTH_MULTIPLICATIONS = 2e8
+WORTH_MULTIPLICATIONS = 0.008 / SECONDS
 # Rows are left out exactly unless linearising is so many times cheaper.
 WORTH_LINEARISING = 4.0
 # Gradients are corrected at the updates floor(CORRECTION_GROWTH^k) of a phase.
@@ -33,11 +31,7 @@ def is_decomposed(shape, has_columns=True):
 
 
 def corrected_updates(n_updates, has_batches=False):
-    """The updates of a phase, counted from one, that evaluate the correction.
-
-    In batches passes 1, 2, 4, ...: the error is what batches differ by, not how old it
-    is.
-    """
+    """The updates of a phase, counted from one, that evaluate the correction."""
     growth = 2 if has_batches else CORRECTION_GROWTH
     n_powers = int(np.log(max(n_updates, 1)) / np.log(growth)) + 2
     numbers = np.floor(float(growth) ** np.arange(n_powers)).astype(int)
@@ -46,12 +40,7 @@ def corrected_updates(n_updates, has_batches=False):
 
 @dataclass(frozen=True)
 class RunCost:
-    """The properties of a planned or recorded run that decide how rows are left out.
-
-    ``lengths`` are the updates of every phase; ``rules`` its first update, which stands
-    for all, and its penalty. Without columns the design is a kernel. ``correction``:
-    whether linearised gradients are corrected at some iterates.
-    """
+    """The properties of a planned or recorded run that decide how rows are left out."""
 
     shape: tuple
     lengths: list
@@ -112,11 +101,7 @@ class RunCost:
         )
 
     def is_decomposed_cheaply(self):
-        """Whether a decomposition of the smaller side takes about as long as folds.
-
-        That of all rows has to be within the size that is decomposed. Its products are
-        several times faster than those of a run.
-        """
+        """Whether a decomposition of the smaller side takes about as long as folds."""
         n_rows, n_columns = self.shape
         size = min(self.shape)
         run = 2 * self.n_updates * n_rows * n_columns * self.n_outputs
@@ -124,11 +109,7 @@ class RunCost:
         return n_rows <= DECOMPOSED_SIZE and decomposition <= 4 * run
 
     def is_worth_linearising(self):
-        """Whether linearising is many times cheaper than an exact run for each row.
-
-        It is not with few rows for a column, in small batches, or in short phases,
-        whose first updates are all corrected.
-        """
+        """Whether linearising is many times cheaper than an exact run for each row."""
         n_rows, n_columns = self.shape
         if n_columns >= n_rows:
             return False
@@ -156,12 +137,10 @@ class RunCost:
         n_coupled = self.n_outputs if self.is_coupled else 1
         return n_columns**2 * self.n_outputs * n_coupled
 
-    def n_rows_worth(self, n_active, n_exact):
-        """Number of rows that can be left out in about the time of folds, or none.
-
-        ``n_active`` is the largest number of columns that the run uses; ``n_exact``
-        updates take two products with X for each row left out.
-        """
+    def n_rows_worth(self, n_active, n_exact, least=100):
+        """Number of rows that can be left out in about the time of folds, or none."""
+        # ``n_active``: most columns that the run uses; ``n_exact`` updates take two
+        # products with X for each row left out.
         n_rows, n_columns = self.shape
         # Replicas together use more columns than the recorded run.
         width = min(2 * n_active, n_columns)
@@ -172,4 +151,4 @@ class RunCost:
         replica = self.n_updates * self.exact_work(width)
         budget = max(WORTH_MULTIPLICATIONS, WORTH_REPLICAS * replica)
         n_worth = int(min(n_rows, budget // max(cost, 1)))
-        return n_worth if n_worth >= min(FEW_ROWS, n_rows) else 0
+        return n_worth if n_worth >= min(least, n_rows) else 0

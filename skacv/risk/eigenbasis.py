@@ -8,22 +8,14 @@ import numpy as np
 from ..optim.kernel_matrix import as_slice
 
 # Directions with a smaller share of the top eigenvalue carry no start.
-NULL_DIRECTION = 1e-14
+NULL_DIRECTION = 50 * np.finfo(float).eps
 
 
 @dataclass(frozen=True)
 class Eigenbasis:
     """A design in the eigenbasis of (design' design) / n_rows.
 
-    Attributes
-    ----------
-    eigenvalues : ndarray of shape (rank,)
-    drive : ndarray of shape (rank, n_targets)
-        Coordinates of design' target / n_rows.
-    start : ndarray of shape (rank, n_targets)
-        Coordinates of the coefficients that a run starts from.
-    rows : callable
-        ``rows(index)`` are the coordinates of some rows, (n, rank).
+    Shapes: eigenvalues (rank,), drive (rank, n_targets), start (rank, n_targets).
     """
 
     eigenvalues: np.ndarray
@@ -55,22 +47,11 @@ class Eigenbasis:
         With b = Q a, P times a gradient in b is the gradient in a: the run is
         gradient descent on Q (design' design / n_rows + curvature) Q.
 
-        Parameters
-        ----------
-        directions : ndarray of shape (rank, q)
-            Those of P, in this basis.
-        damping : ndarray of shape (q,)
-            What P takes from them.
-        curvature : float
-            Curvature of the penalty; the eigenvalues contain it from then on.
-
-        Returns
-        -------
-        Eigenbasis
+        Shapes: directions (rank, q), damping (q,).
         """
 
-        def scaled(taken, array):
-            return array - directions @ (taken[:, None] * (directions.T @ array))
+        def scaled(removed, array):
+            return array - directions @ (removed[:, None] * (directions.T @ array))
 
         root = scaled(1 - np.sqrt(1 - damping), np.eye(len(self.eigenvalues)))
         eigenvalues = self.eigenvalues + curvature
@@ -86,12 +67,7 @@ class Eigenbasis:
 
     @classmethod
     def of(cls, problem, coef, preconditioner=None):
-        """The eigenbasis of a problem, and a run from ``coef`` in it.
-
-        With a preconditioner, which takes the side of the rows and a run from zero
-        without a penalty, that of the inner products phi_i' P phi_j: a preconditioned
-        run of gradient descent sees no others.
-        """
+        """The eigenbasis of a problem, and a run from ``coef`` in it."""
         design, target = problem.sqrt_weighted()
         n_rows = len(target)
         if design.side == "columns":

@@ -27,31 +27,22 @@ from typing import NamedTuple
 import numpy as np
 
 # What is a whole number but for rounding is that number.
-ROUNDING = 1e-9
+ROUNDING = np.sqrt(np.finfo(float).eps)
 # The size of a residual is a mean over so many rows at least: fewer would be noisier.
 FEWEST_ROWS = 20
-# A size is no less than that share of the mean: a ratio to one near zero would be huge.
-SMALLEST_SIZE = 0.1
-# In so many folds the rows are, of which others say how large residuals are in one.
-SIZE_FOLDS = 5
 
 
 class HeldOutResiduals(NamedTuple):
     """Rows that a model has not seen, for prediction intervals.
 
-    Attributes
-    ----------
-    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
-        In units of the spread of targets under the loss.
-    predictions : ndarray of the same shape, or None
-        None where only the residuals are known.
-    units : ndarray of int, shape (n_held_out,), or None
-        The unit of every row, its group or itself, numbered from 0; None: every row is
-        a unit.
+    Shapes: residuals (n_held_out,) or (n_held_out, n_targets), units (n_held_out,).
     """
 
+    # In units of the spread of targets under the loss.
     residuals: np.ndarray
+    # None where only the residuals are known.
     predictions: np.ndarray | None
+    # The unit of every row, numbered from 0; None: every row is a unit.
     units: np.ndarray | None
 
     @property
@@ -60,31 +51,18 @@ class HeldOutResiduals(NamedTuple):
         return len(self.residuals) if self.units is None else int(self.units.max()) + 1
 
     def at_most(self, n_rows):
-        """The same, of so many rows at most, of whole units that are drawn at random.
-
-        Coverage holds with the rows drawn as with all.
-        """
-        places, units = drawn_units(len(self.residuals), self.units, n_rows)
+        """The same, but at most so many rows, in whole units drawn at random."""
+        indices, units = drawn_units(len(self.residuals), self.units, n_rows)
         predictions = self.predictions
         if predictions is not None:
-            predictions = predictions[places]
-        return HeldOutResiduals(self.residuals[places], predictions, units)
+            predictions = predictions[indices]
+        return HeldOutResiduals(self.residuals[indices], predictions, units)
 
 
 def drawn_units(n_rows, units, most):
     """Places of at most so many rows, of whole units that are drawn at random.
 
-    Parameters
-    ----------
-    units : ndarray of int, shape (n_rows,), or None
-        The unit of every row, numbered from 0; None: every row is a unit.
-    most : int
-
-    Returns
-    -------
-    places : slice or ndarray of int
-        In order; all where there are no more.
-    units : ndarray of int, shape (n_places,), or None
+    Shapes: units (n_rows,); returned units (n_drawn,).
     """
     if n_rows <= most:
         return slice(None), units
@@ -92,24 +70,18 @@ def drawn_units(n_rows, units, most):
     n_rows_of = np.bincount(unit_of_row)
     order = np.random.default_rng(0).permutation(len(n_rows_of))
     n_drawn = max(1, np.searchsorted(np.cumsum(n_rows_of[order]), most, "right"))
-    places = np.flatnonzero(np.isin(unit_of_row, order[:n_drawn]))
+    indices = np.flatnonzero(np.isin(unit_of_row, order[:n_drawn]))
     if units is not None:
-        _, units = np.unique(units[places], return_inverse=True)
-    return places, units
+        _, units = np.unique(units[indices], return_inverse=True)
+    return indices, units
 
 
 def checked_coverage(coverage):
-    """One coverage or several, as an array.
-
-    Raises
-    ------
-    ValueError
-        If one is not in (0, 1), or if there is none.
-    """
+    """One coverage or several, as an array."""
     coverage = np.asarray(coverage)
-    for each in coverage.ravel():
-        if not 0 < each < 1:
-            raise ValueError(f"coverage must be between 0 and 1, got {each}.")
+    for share in coverage.ravel():
+        if not 0 < share < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {share}.")
     if not coverage.size:
         raise ValueError("coverage must be a number or several, got none.")
     return coverage
@@ -119,26 +91,13 @@ def ends_of(interval, predictions, residuals, ranks, spread):
     """Lower and upper ends of an interval for every rank, along a last axis.
 
     Shapes: returned (n_samples, ..., 2, n_ranks).
-
-    Parameters
-    ----------
-    interval : callable
-        :func:`around_predictions` or :func:`jackknife_plus`, whose arguments the
-        others are.
-    ranks : list of int
     """
     ends = [interval(predictions, residuals, rank, spread) for rank in ranks]
     return np.stack(ends, axis=-1)
 
 
 def rank_of(coverage, n_units):
-    """Which of the ordered values of ``n_units`` rows covers, ceil(c (n + 1)).
-
-    Raises
-    ------
-    ValueError
-        If there are too few of them for that coverage.
-    """
+    """Which of the ordered values of ``n_units`` rows covers, ceil(c (n + 1))."""
     rank = max(1, int(np.ceil(coverage * (n_units + 1) - ROUNDING)))
     if rank > n_units:
         needed = int(np.ceil((coverage - ROUNDING) / (1 - coverage)))
@@ -152,22 +111,8 @@ def rank_of(coverage, n_units):
 def intervals_around(predictions, held_out, coverage, loss, sizes=None):
     """Predictions plus and minus quantiles of the sizes of held-out residuals.
 
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_samples,) or (n_samples, n_targets)
-    held_out : HeldOutResiduals
-    coverage : ndarray
-        From :func:`checked_coverage`.
-    loss : Loss
-        Defines the range and the spread of targets.
-    sizes : pair of ndarray, default=None
-        Expected sizes of the residuals at the held-out rows, and at the rows of the
-        predictions. None: they are alike everywhere.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-        With several coverages there is a last axis for these.
+    Shapes: predictions (n_samples,) or (n_samples, n_targets); returned (n_samples, 2)
+    or (n_samples, n_targets, 2).
     """
     ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
     residuals, widths = held_out.residuals, np.ones_like(predictions)
@@ -188,8 +133,6 @@ def shaped(ends, coverage):
 def distance_outside(lower, upper, targets):
     """How far targets are outside of the interval between two quantiles.
 
-    Negative inside. Where quantiles cross, the smaller one is the lower.
-
     Shapes: all (n_rows,).
     """
     lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
@@ -199,22 +142,8 @@ def distance_outside(lower, upper, targets):
 def intervals_between(lower, upper, outside, coverage, units=None):
     """Intervals between two quantiles, as much wider as held-out rows need.
 
-    Romano, Patterson & Candes (2019), "Conformalized quantile regression", algorithm 1.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n_samples,)
-    outside : ndarray of shape (n_held_out,)
-        From :func:`distance_outside`, of rows that the quantiles have not seen.
-    coverage : ndarray
-        From :func:`checked_coverage`.
-    units : ndarray of int, shape (n_held_out,), default=None
-        As in :class:`HeldOutResiduals`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 2)
-        With several coverages there is a last axis for these.
+    Shapes: lower, upper (n_samples,), outside (n_held_out,), units (n_held_out,);
+    returned (n_samples, 2).
     """
     n_units = len(outside) if units is None else int(units.max()) + 1
     ranks = [rank_of(share, n_units) for share in coverage.ravel()]
@@ -228,17 +157,9 @@ def intervals_between(lower, upper, outside, coverage, units=None):
 def sizes_by_prediction(held_out, predictions):
     """Sizes of residuals as a function of the prediction.
 
-    Parameters
-    ----------
-    held_out : HeldOutResiduals
-        With predictions.
-    predictions : ndarray of shape (n_samples,) or (n_samples, n_targets)
-
-    Returns
-    -------
-    held_out : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
-        Each by the residuals of rows in other folds.
-    sizes : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    Shapes: predictions (n_samples,) or (n_samples, n_targets); returned held_out
+    (n_held_out,) or (n_held_out, n_targets), sizes (n_samples,) or (n_samples,
+    n_targets).
     """
     residuals = held_out.residuals
     n_rows, shape = len(residuals), residuals.shape[1:]
@@ -265,15 +186,7 @@ def sizes_nearby(predictions, residuals):
     the rate at which nearest neighbours estimate a smooth function of one variable best
     (Stone 1980, "Optimal rates of convergence for nonparametric estimators").
 
-    Parameters
-    ----------
-    predictions, residuals : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    callable
-        It takes predictions, and gives positive numbers: between the middles of two
-        windows on a line, beyond the first and the last as there.
+    Shapes: predictions, residuals (n_rows,).
     """
     size = np.abs(residuals)
     # Rows of equal predictions are in no order: each counts as their mean.
@@ -284,42 +197,32 @@ def sizes_nearby(predictions, residuals):
     sums = np.cumsum(np.r_[0.0, alike[order]])
     means = (sums[k:] - sums[:-k]) / k
     middles = predictions[order][(k - 1) // 2 :][: len(means)]
-    places, same = np.unique(middles, return_inverse=True)
+    knots, same = np.unique(middles, return_inverse=True)
     means = np.bincount(same, means) / np.bincount(same)
     floor = smallest_size(size)
-    return lambda at: np.maximum(np.interp(at, places, means), floor).astype(size.dtype)
+    return lambda at: np.maximum(np.interp(at, knots, means), floor).astype(size.dtype)
 
 
-def smallest_size(sizes):
+def smallest_size(sizes, share=0.1):
     """The least that a residual is taken to be as a rule, above zero."""
+    # A ratio to a size near zero would be huge.
     # Where no residual is other than zero any size will do.
-    return SMALLEST_SIZE * sizes.mean() or 1.0
+    return share * sizes.mean() or 1.0
 
 
-def held_out_sizes(fitted, X, residuals, units, seed=0):
+def held_out_sizes(fitted, X, residuals, units, seed=0, n_folds=5):
     """Expected sizes of residuals at their rows, each from the residuals of others.
 
-    Shapes: returned (n_rows,).
-
-    Parameters
-    ----------
-    fitted : callable
-        ``fitted(X, residuals)`` learns the sizes, and returns a function of X.
-    X : {array-like, sparse matrix} of n_rows
-    residuals : ndarray of shape (n_rows,)
-    units : ndarray of int, shape (n_rows,)
-        The sample, or the group, of each row: those of one are held out together.
-    seed : int, default=0
-        The seed of the folds.
+    Shapes: residuals (n_rows,), units (n_rows,).
     """
-    distinct, place = np.unique(units, return_inverse=True)
+    distinct, unit = np.unique(units, return_inverse=True)
     if len(distinct) < 2:
         raise ValueError(
             "method='scaled' needs at least 2 rows held out (or groups, where rows "
             "have groups): take another method."
         )
     order = np.random.RandomState(seed).permutation(len(distinct))
-    fold = order[place] % min(SIZE_FOLDS, len(distinct))
+    fold = order[unit] % min(n_folds, len(distinct))
     sizes = np.empty_like(residuals)
     for held_out in (fold == k for k in range(fold.max() + 1)):
         sizes[held_out] = fitted(X[~held_out], residuals[~held_out])(X[held_out])
@@ -329,23 +232,8 @@ def held_out_sizes(fitted, X, residuals, units, seed=0):
 def around_predictions(predictions, residuals, rank, spread=1.0, units=None):
     """Predictions plus and minus one of the ordered absolute residuals.
 
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_samples, ...)
-    residuals : ndarray of shape (n_rows, ...)
-        In units of the spread at their own rows.
-    rank : int
-        From :func:`rank_of`.
-    spread : float or ndarray of shape (n_samples, ...), default=1.0
-        What the residual is multiplied by.
-    units : ndarray of int, shape (n_rows,), default=None
-        The unit of every residual, numbered from 0: all residuals of a unit count as
-        one. None: every row is a unit.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, ..., 2)
-        Lower and upper end.
+    Shapes: predictions (n_samples, ...), residuals (n_rows, ...), spread (n_samples,
+    ...), units (n_rows,); returned (n_samples, ..., 2).
     """
     width = ranked(np.abs(residuals), rank, units) * spread
     return np.stack([predictions - width, predictions + width], axis=-1)
@@ -354,23 +242,8 @@ def around_predictions(predictions, residuals, rank, spread=1.0, units=None):
 def jackknife_plus(predictions, residuals, rank, spread=1.0):
     """Quantiles of the predictions without each row, moved by its residual.
 
-    Ends may cross where the rank is below half the rows; never above.
-
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_rows, n_samples)
-        For every sample, by the iterate without each row.
-    residuals : ndarray of shape (n_rows,)
-        In units of the spread at their own rows.
-    rank : int
-        From :func:`rank_of`.
-    spread : float or ndarray of shape (n_rows, n_samples), default=1.0
-        What the residuals are multiplied by, around each of the predictions.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 2)
-        Lower and upper end.
+    Shapes: predictions (n_rows, n_samples), residuals (n_rows,), spread (n_rows,
+    n_samples); returned (n_samples, 2).
     """
     width = np.abs(residuals)[:, None] * spread
     lower = ranked(predictions - width, len(residuals) + 1 - rank)
@@ -381,15 +254,12 @@ def jackknife_plus(predictions, residuals, rank, spread=1.0):
 def ranked(values, rank, units=None):
     """The value of that rank, 1 the smallest, along the rows.
 
-    With units the least value below or at which ``rank`` units are, each counted by its
-    share.
-
     Shapes: values (n_rows, ...), units (n_rows,); returned (...).
     """
     if units is None:
         return np.partition(values, rank - 1, axis=0)[rank - 1]
     shares = 1 / np.bincount(units)[units]
     order = np.argsort(values, axis=0)
-    place = np.argmax(np.cumsum(shares[order], axis=0) >= rank - ROUNDING, axis=0)
+    index = np.argmax(np.cumsum(shares[order], axis=0) >= rank - ROUNDING, axis=0)
     ordered = np.take_along_axis(values, order, axis=0)
-    return np.take_along_axis(ordered, place[None], axis=0)[0]
+    return np.take_along_axis(ordered, index[None], axis=0)[0]

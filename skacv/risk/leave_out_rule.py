@@ -20,26 +20,15 @@ class LeaveOutRule:
     keep their weights: a gradient is then a sum over rows with a fixed step, as
     EigenPro has it, and a refit is stable wherever the run is. In batches, too, the
     other rows of a batch keep their weights, and X and the target their centre.
-
-    Attributes
-    ----------
-    recentres : bool
-        Whether a refit centres X and the target by the means of its own rows: it does
-        where that is how an intercept is fitted.
-    is_sum : bool
-        Whether the objective is a sum over the rows and a penalty, as that of ridge
-        regression, so that the penalty weighs more where rows are left out. In a mean
-        over the rows, as in the lasso, it does not.
-    renormalises : bool
-        Whether the weights of the rows that stay are brought back to a sum of one.
-    columns : object or None
-        What refits do to the columns of the run: ``of_fits(design, weights)`` gives
-        the :class:`ColumnMaps` of fits whose rows have these weights. None: nothing.
     """
 
+    # Whether a refit centres X and the target by the means of its own rows.
     refits_intercept: bool = False
+    # A sum over rows, not a mean: the penalty weighs more where rows are left out.
     is_sum: bool = False
+    # Whether the weights of the rows that stay are brought back to a sum of one.
     renormalises: bool = True
+    # ``of_fits(design, weights)`` gives the ColumnMaps of fits; None: nothing changes.
     columns: object = None
 
     def of_run(self, trajectory):
@@ -61,16 +50,7 @@ class LeaveOutRule:
     def without(self, problem, counts):
         """The weights of refits on some of the rows.
 
-        Parameters
-        ----------
-        problem : Problem
-            With weights shared by its outputs.
-        counts : ndarray of int or bool, shape (n_rows, n_fits)
-            How often every refit has a row: zero where it leaves the row out.
-
-        Returns
-        -------
-        Weights
+        Shapes: counts (n_rows, n_fits).
         """
         # Fit after fit in memory, as Fits has them: there may be many rows.
         weights = np.multiply(counts, problem.row_weights, dtype=np.float64, order="F")
@@ -82,13 +62,7 @@ class LeaveOutRule:
 
 
 def counts_in(folds, n_rows):
-    """How often every fold is fitted on a row, int of shape (n_rows, n_folds).
-
-    Parameters
-    ----------
-    folds : list of (ndarray of int, ndarray of int)
-        Training rows, which may repeat as in a bootstrap, and held-out rows.
-    """
+    """How often every fold is fitted on a row, int of shape (n_rows, n_folds)."""
     counts = np.zeros((n_rows, len(folds)), dtype=np.int32, order="F")
     for number, (fitted, _) in enumerate(folds):
         counts[:, number] = np.bincount(fitted, minlength=n_rows)
@@ -97,28 +71,16 @@ def counts_in(folds, n_rows):
 
 @dataclass(frozen=True)
 class LeftOutRows:
-    """Rows left out one at a time; arrays have one entry per row.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows of the whole problem.
-    loss_scale : ndarray
-        c: what the weights of the others are multiplied by, as the refit has it.
-    residual_scale : ndarray
-        k: the residual of the replica's own prediction, intercept included,
-        over the residual of its coefficients on the centred data.
-    penalty_scale : ndarray
-        What the penalty's strength is multiplied by.
-    sqrt_weight : ndarray
-        sqrt(n w), by which :meth:`Problem.sqrt_weighted` scales rows.
-    """
+    """Rows left out one at a time; arrays have one entry per row."""
 
     n_rows: int
     rows: np.ndarray
+    # What the weights of the other rows are multiplied by.
     loss_scale: np.ndarray
+    # Residual of the replica, intercept included, over that on the centred data.
     residual_scale: np.ndarray
     penalty_scale: np.ndarray
+    # sqrt(n w), as in Problem.sqrt_weighted.
     sqrt_weight: np.ndarray
 
     @classmethod
@@ -156,10 +118,7 @@ class LeftOutRows:
 
 
 def check_unseen(rows, trajectory):
-    """Raise where rows have had a part in the preconditioner of a run.
-
-    A gradient without them would not make the run one that never saw them.
-    """
+    """Raise where rows have had a part in the preconditioner of a run."""
     if np.isin(rows, trajectory.rows_seen()).any():
         raise Unreadable(
             "Rows that a preconditioner was made from cannot be left out: the run has "

@@ -52,13 +52,7 @@ CONFORMITY_SCORES = {
 class HeldOutScores(NamedTuple):
     """Rows that a model has not seen, for prediction sets.
 
-    Attributes
-    ----------
-    scores : dict of str to ndarray of shape (n_held_out,)
-        The scores of their true classes, by the names in ``CONFORMITY_SCORES``.
-    units : ndarray of int, shape (n_held_out,), or None
-        The unit of every row, its group or itself, numbered from 0; None: every row is
-        a unit.
+    Shapes: scores (n_held_out,), units (n_held_out,).
     """
 
     scores: dict[str, np.ndarray]
@@ -68,11 +62,7 @@ class HeldOutScores(NamedTuple):
     def of(cls, probabilities, labels, units):
         """The scores of rows.
 
-        Parameters
-        ----------
-        probabilities : ndarray of shape (n_held_out, n_classes)
-        labels : ndarray of int, shape (n_held_out,)
-            The number of every row's class.
+        Shapes: probabilities (n_held_out, n_classes), labels (n_held_out,).
         """
         rows = np.arange(len(labels))
         probabilities = probabilities.astype(np.float64)
@@ -83,13 +73,10 @@ class HeldOutScores(NamedTuple):
         return cls(scores, units)
 
     def at_most(self, n_rows):
-        """The same, of so many rows at most, of whole units that are drawn at random.
-
-        Coverage holds with the rows drawn as with all.
-        """
+        """The same, but at most so many rows, in whole units drawn at random."""
         (first, *_) = self.scores.values()
-        places, units = drawn_units(len(first), self.units, n_rows)
-        scores = {name: values[places] for name, values in self.scores.items()}
+        indices, units = drawn_units(len(first), self.units, n_rows)
+        scores = {name: values[indices] for name, values in self.scores.items()}
         return HeldOutScores(scores, units)
 
 
@@ -104,23 +91,12 @@ def check_score(method):
 def sets_around(probabilities, held_out, coverage, method):
     """The classes whose score is at most a quantile of the held-out scores.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_samples, n_classes)
-    held_out : HeldOutScores
-    coverage : ndarray
-        From :func:`checked_coverage`.
-    method : {"lac", "aps"}
-
-    Returns
-    -------
-    ndarray of bool, shape (n_samples, n_classes)
-        With several coverages there is a last axis for these.
+    Shapes: probabilities (n_samples, n_classes); returned (n_samples, n_classes).
     """
-    known, units = held_out.scores[method], held_out.units
-    n_units = len(known) if units is None else int(units.max()) + 1
+    scores_of_labels, units = held_out.scores[method], held_out.units
+    n_units = len(scores_of_labels) if units is None else int(units.max()) + 1
     ranks = [rank_of(share, n_units) for share in coverage.ravel()]
     # In double precision, as those of held-out rows: equal probabilities are tied.
     scores = CONFORMITY_SCORES[method](probabilities.astype(np.float64))
-    sets = [scores <= ranked(known, rank, units) for rank in ranks]
+    sets = [scores <= ranked(scores_of_labels, rank, units) for rank in ranks]
     return np.stack(sets, axis=-1).reshape(*scores.shape, *coverage.shape)

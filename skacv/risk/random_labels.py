@@ -2,48 +2,26 @@
 
 import numpy as np
 
-# Groups of labels that are left out one after the other.
-N_GROUPS = 8
-
 
 def random_signs(shape, rng):
-    """Entries +1 or -1, with equal chances.
-
-    Returns
-    -------
-    ndarray of that shape, float64
-    """
+    """Entries +1 or -1, with equal chances."""
     return rng.choice([-1.0, 1.0], size=shape)
 
 
-def label_groups(n_labels):
+def label_groups(n_labels, n_groups=8):
     """Which labels replicates take: all, and then all but one group.
 
     Shapes: returned (n_labels,).
-
-    Parameters
-    ----------
-    n_labels : int
-        At least 2.
     """
-    group = np.arange(n_labels) % min(N_GROUPS, n_labels)
+    group = np.arange(n_labels) % min(n_groups, n_labels)
     return [group >= 0, *(group != g for g in range(group.max() + 1))]
 
 
-def jackknife(every, others):
+def jackknife(estimate, leave_group_out):
     """Bias and standard error of a quantity that is read from labels.
 
-    Parameters
-    ----------
-    every : ndarray
-        The quantity by all labels.
-    others : ndarray of shape (n_groups, ...)
-        By all labels but each group.
-
-    Returns
-    -------
-    bias, standard_error : ndarray
+    Shapes: leave_group_out (n_groups, ...).
     """
-    n = len(others)
-    bias = (n - 1) * (np.mean(others, axis=0) - every)
-    return bias, np.sqrt((n - 1) * np.var(others, axis=0))
+    n = len(leave_group_out)
+    bias = (n - 1) * (np.mean(leave_group_out, axis=0) - estimate)
+    return bias, np.sqrt((n - 1) * np.var(leave_group_out, axis=0))

@@ -7,7 +7,4 @@ may forget to set.
 
 
 class Unreadable(ValueError):
-    """A run from which an estimate would not be what it says.
-
-    The message says in one sentence what is missing.
-    """
+    """A run from which an estimate would not be what it says."""

@@ -24,7 +24,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov
 from skacv.optim.trajectory import Phase
-from skacv.risk.converged import hessian, randomised
+from skacv.risk.converged import randomised
 from skacv.risk.converged.expansion import expansion, reduced
 from skacv.risk.converged.hessian import ConjugateGradients, Spectrum, factor
 from skacv.risk.converged.hinge import Hinge, HingeModel, support_stays
@@ -319,11 +319,10 @@ def test_conjugate_gradients_solve(rng):
     np.testing.assert_allclose(found, factor(local).solve(columns), rtol=1e-4)
 
 
-def test_conjugate_gradients_say_when_they_fail(rng, monkeypatch):
-    monkeypatch.setattr(hessian, "CG_MAX_ITER", 2)
+def test_conjugate_gradients_say_when_they_fail(rng):
     local = expansion(model_of(Logistic(), rng, p=12))
     with pytest.raises(ValueError, match="do not converge"):
-        ConjugateGradients(local).solve(rng.standard_normal((13, 4)))
+        ConjugateGradients(local).solve(rng.standard_normal((13, 4)), max_iter=2)
 
 
 def minimum(problem, penalty):
@@ -391,7 +390,7 @@ def test_many_probes_approach_the_newton_step(loss, mean, rng):
 def test_probes_do_not_mind_how_the_hessian_is_solved(rng, monkeypatch):
     model = model_of(Logistic(), rng, p=12)
     direct = randomized_leverages(model, probes_of(model, 20)).predictor
-    monkeypatch.setattr(randomised, "DIRECT_SIZE", 0)
+    monkeypatch.setattr(randomised, "MEMORY_BYTES", 0)
     iterated = randomized_leverages(model, probes_of(model, 20)).predictor
     # The factor is in single precision.
     np.testing.assert_allclose(iterated, direct, rtol=0, atol=1e-4)

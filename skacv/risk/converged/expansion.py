@@ -14,23 +14,9 @@ from ...optim.row_space import row_space
 class Expansion(NamedTuple):
     """An objective to second order in the coefficients that are free to move.
 
-    Those of a mask (n_columns, n_outputs) are stacked in the order of NumPy's
-    ``array[mask]``; n_stacked is their number.
-
-    Attributes
-    ----------
-    design : Design of shape (n_rows, n_columns)
-        The columns that are free in at least one output.
-    free : ndarray of shape (n_columns, n_outputs), bool
-    derivative : ndarray of shape (n_rows, n_outputs)
-        Times the weights of the rows.
-    curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
-        Times the weights of the rows.
-    gradient : ndarray of shape (n_columns, n_outputs)
-        Gradient of the whole objective.
-    penalty_gradient : ndarray of shape (n_columns, n_outputs)
-    ridge : ndarray of shape (n_columns, n_outputs)
-        Second derivatives of the penalty.
+    Shapes: design (n_rows, n_columns), free (n_columns, n_outputs), derivative (n_rows,
+    n_outputs), curvature (n_rows, n_outputs, n_outputs), gradient (n_columns,
+    n_outputs), penalty_gradient (n_columns, n_outputs), ridge (n_columns, n_outputs).
     """
 
     design: Design
@@ -51,12 +37,7 @@ class Expansion(NamedTuple):
 
 
 def expansion(model):
-    """The objective of a ConvergedModel to second order.
-
-    Returns
-    -------
-    Expansion
-    """
+    """The objective of a ConvergedModel to second order."""
     problem, penalty, coef = model.problem, model.penalty, model.coef
     free = penalty.is_free(coef)
     used = np.flatnonzero(free.any(axis=1))
@@ -96,10 +77,10 @@ def reduced(local):
     def in_basis(columns):
         return np.concatenate([project(columns[inside]), columns[spared]])
 
-    beside = local.design.dense_columns(spared, local.design.dtype)
+    unpenalised = local.design.dense_columns(spared, local.design.dtype)
     n_columns = rows.shape[1] + len(spared)
     return local._replace(
-        design=design_of(np.hstack([rows, beside])),
+        design=design_of(np.hstack([rows, unpenalised])),
         free=np.ones((n_columns, local.free.shape[1]), bool),
         gradient=in_basis(local.gradient),
         penalty_gradient=in_basis(local.penalty_gradient),

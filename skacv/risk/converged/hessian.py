@@ -3,25 +3,12 @@
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
-from ...optim.blocks import slices
+from ...optim.blocks import LARGE_BYTES, blocks
 from ...optim.problem import hessian
-
-# Rows whose leverages are taken at a time.
-ROW_BLOCK = 512
-# Conjugate gradients end at this residual, relative to the right-hand side.
-CG_TOLERANCE = 1e-6
-CG_MAX_ITER = 1000
 
 
 def factor(local):
-    """The Hessian, factored.
-
-    Returns
-    -------
-    Cholesky or Spectrum
-        The second where the Hessian is singular, up to rounding; it takes
-        the pseudo-inverse.
-    """
+    """The Hessian, factored."""
     return cholesky_factor(local) or Spectrum(_hessian(local))
 
 
@@ -52,7 +39,6 @@ class Cholesky:
         return solve_triangular(self.lower, columns, lower=True, check_finite=False)
 
     def solve(self, columns):
-        """H^-1 of the columns."""
         columns = columns.astype(self.lower.dtype, copy=False)
         if not columns.size:
             return columns
@@ -73,12 +59,10 @@ class Spectrum:
         return self.half_inverse.T @ columns
 
     def solve(self, columns):
-        """The pseudo-inverse of the columns."""
         return self.half_inverse @ self.whiten(columns)
 
 
 def _hessian(local):
-    """Second derivatives in all free coefficients, (n_stacked, n_stacked)."""
     size, free = local.free.size, local.free.ravel()
     matrix = hessian(local.design, local.curvature).reshape(size, size)
     matrix[np.diag_indices(size)] += local.ridge.ravel()
@@ -105,26 +89,26 @@ def _left_free(local):
 def leverages(local, solver):
     """x_i'H^-1 x_i of every row, between every two outputs.
 
-    Returns
-    -------
-    ndarray of shape (n_rows, n_outputs, n_outputs)
+    Shapes: returned (n_rows, n_outputs, n_outputs).
     """
     n_rows, n_outputs = local.derivative.shape
     every = np.arange(local.design.shape[1])
-    blocks = np.empty((n_rows, n_outputs, n_outputs))
-    for rows in slices(n_rows, ROW_BLOCK):
+    result = np.empty((n_rows, n_outputs, n_outputs))
+    # Dense rows, as columns of every output, and their transforms.
+    row_bytes = 8 * (1 + 2 * n_outputs) * local.free.size
+    for rows in blocks(n_rows, row_bytes, LARGE_BYTES, least=128):
         X = local.design.rows(rows).dense_columns(every, local.design.dtype)
         transformed = [solver.whiten(_placed(local, X, k)) for k in range(n_outputs)]
         for k in range(n_outputs):
             for m in range(n_outputs):
                 product = np.einsum("ti,ti->i", transformed[k], transformed[m])
-                blocks[rows, k, m] = product
-    return blocks
+                result[rows, k, m] = product
+    return result
 
 
 def _placed(local, X, k):
     """Rows of output k as columns, zero in the places of other outputs."""
-    if local.free.shape[1] == 1:  # all columns are its own
+    if local.free.shape[1] == 1:  # the output has all columns
         return X.T
     placed = np.zeros((*local.free.shape, len(X)))
     placed[:, k] = X.T
@@ -132,11 +116,7 @@ def _placed(local, X, k):
 
 
 class ConjugateGradients:
-    """H^-1 by conjugate gradients, for one output and a Hessian too large to form.
-
-    All right-hand sides share their products with X; the diagonal of H is the
-    preconditioner.
-    """
+    """H^-1 by conjugate gradients, for one output and a Hessian too large to form."""
 
     def __init__(self, local):
         self.design, self.ridge = local.design, local.ridge
@@ -146,25 +126,18 @@ class ConjugateGradients:
         self.diagonal[self.diagonal == 0] = 1
 
     def product(self, columns):
-        """H times the columns."""
         slopes = self.curvature * self.design.dot(columns)
         return self.design.t_dot(slopes) + self.ridge * columns
 
-    def solve(self, columns):
-        """H^-1 of the columns.
-
-        Raises
-        ------
-        ValueError
-            If it does not converge.
-        """
+    def solve(self, columns, tol=1e-6, max_iter=1000):
+        """H^-1 of the columns, up to residuals of ``tol`` times their size."""
         result = np.zeros_like(columns)
         residual = columns.copy()
         scaled = residual / self.diagonal
         direction = scaled.copy()
         size = (residual * scaled).sum(axis=0)
-        goal = CG_TOLERANCE**2 * size
-        for _ in range(CG_MAX_ITER):
+        goal = tol**2 * size
+        for _ in range(max_iter):
             if (size <= goal).all():
                 return result
             product = self.product(direction)
@@ -177,6 +150,6 @@ class ConjugateGradients:
             turn = np.divide(size, former, out=np.zeros_like(size), where=former > 0)
             direction = scaled + turn * direction
         raise ValueError(
-            f"Conjugate gradients do not converge in {CG_MAX_ITER} iterations: the "
+            f"Conjugate gradients do not converge in {max_iter} iterations: the "
             "Hessian is nearly singular. Penalise the coefficients more."
         )

@@ -24,8 +24,8 @@ from ...optim.einsum import einsum
 from ...optim.losses import Loss
 from .model import ConvergedModel, HeldOut
 
-# Share of the coefficients that rows on the margin may fix. At the whole of it
-# nothing is left to move; the mean hinge was 2% off at 3/4, 18% at 5/6.
+# Largest share of the coefficients that rows on the margin may fix: the mean hinge was
+# 2% off at 3/4, 18% at 5/6.
 PINNED = 0.8
 
 
@@ -43,12 +43,7 @@ class Hinge(Loss):
 class HingeModel(ConvergedModel):
     """Minimiser of the mean hinge and a ridge penalty, the objective a sum.
 
-    Attributes
-    ----------
-    on_margin : ndarray of shape (n_rows,), bool
-        Whether y_i z_i = 1, the set V.
-    within : ndarray of shape (n_rows,), bool
-        Whether y_i z_i < 1, the set S.
+    Shapes: on_margin (y_i z_i = 1, the set V) and within (y_i z_i < 1, S) (n_rows,).
     """
 
     on_margin: np.ndarray
@@ -63,11 +58,7 @@ class HingeModel(ConvergedModel):
     def derivative(self):
         """The subgradients of the rows at which the objective is stationary.
 
-        On the margin they are what balances the rest, by least squares.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, 1)
+        Shapes: returned (n_rows, 1).
         """
         design, V = self.problem.design, np.flatnonzero(self.on_margin)
         labels, weights = self.problem.target, self.problem.row_weights
@@ -81,24 +72,18 @@ class HingeModel(ConvergedModel):
 
 
 def support_stays(model):
-    """The rows' predictors without them, rows on the margin staying there.
-
-    Returns
-    -------
-    HeldOut
-        Leverages are 1 on the margin, 0 elsewhere: a limit of smooth losses.
-    """
+    """The rows' predictors without them, rows on the margin staying there."""
     V, S = np.flatnonzero(model.on_margin), np.flatnonzero(model.within)
     features, border = _features(model)
     inverse = _bordered_inverse(features[V], border[V])
     shift = np.zeros(len(border))
-    own = inverse.diagonal()[: len(V)]
-    found = own > 0
-    shift[V[found]] = model.derivative[V[found], 0] / own[found]
+    diagonal = inverse.diagonal()[: len(V)]
+    is_fixed = diagonal > 0
+    shift[V[is_fixed]] = model.derivative[V[is_fixed], 0] / diagonal[is_fixed]
     block = np.hstack([_dense(features[S] @ features[V].T), border[S]])
-    known = einsum("ik,ik->i", block @ inverse, block)
+    explained = einsum("ik,ik->i", block @ inverse, block)
     sizes = design_of(features).squared_row_norms()[S]
-    shift[S] = model.derivative[S, 0] * (sizes - known)
+    shift[S] = model.derivative[S, 0] * (sizes - explained)
     leverages = model.on_margin.astype(float)[:, None]
     return HeldOut(model.predictor + shift[:, None], leverages)
 
@@ -109,8 +94,8 @@ def _features(model):
     ridge = model.penalty.hessian_diagonal(model.coef)[:, 0]
     inside = np.flatnonzero(ridge)
     X = design.selection(inside, design.dtype).X
-    others = design.dense_columns(np.flatnonzero(ridge == 0), design.dtype)
-    return X @ sparse.diags(1 / np.sqrt(ridge[inside])), others
+    unpenalised = design.dense_columns(np.flatnonzero(ridge == 0), design.dtype)
+    return X @ sparse.diags(1 / np.sqrt(ridge[inside])), unpenalised
 
 
 def _bordered_inverse(rows, border):

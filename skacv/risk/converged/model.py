@@ -9,33 +9,19 @@ import numpy as np
 from ...optim.penalties import Penalty
 from ...optim.problem import Problem
 
-# Least subgradients at a kink are read from a prox of this step size: one that
-# every penalty takes, and a power of two, so that it rounds nothing.
-KINK_STEP = 2.0**-20
-
 
 @dataclass(frozen=True)
 class ConvergedModel:
     """Coefficients at the minimum of f(b) + g(b), up to a solver's tolerance.
 
-    Attributes
-    ----------
-    problem : Problem
-        The smooth part f, of row weights of sum one. An intercept is the
-        coefficient of a column of the design. Several outputs only where the
-        loss couples them.
-    penalty : Penalty
-        The g, which spares an intercept that was not penalised.
-    coef : ndarray of shape (n_columns, n_outputs)
-    penalty_shares : ndarray of shape (n_rows,)
-        The share of the penalty that leaves with a row: zero where the
-        estimator's objective is a sum over rows, the row's weight where it is a
-        mean (whose refit divides by the weight that stays).
+    Shapes: coef (n_columns, n_outputs), penalty_shares (n_rows,).
     """
 
     problem: Problem
     penalty: Penalty
     coef: np.ndarray
+    # The share of the penalty that leaves with a row: zero where the objective is a sum
+    # over rows, the weight of the row where it is a mean.
     penalty_shares: np.ndarray
 
     is_pinned = False
@@ -75,10 +61,13 @@ class ConvergedModel:
         """
         design, penalty = self.problem.design, self.penalty
         smooth = design.t_dot(self.derivative)
+        # Least subgradients at a kink are read from a prox of a small step size: a
+        # power of two, so that it rounds nothing.
+        step_size = np.sqrt(np.finfo(float).eps)
         least = np.where(
             penalty.is_free(self.coef),
             smooth + penalty.gradient(self.coef),
-            penalty.prox(-KINK_STEP * smooth, KINK_STEP) / KINK_STEP,
+            penalty.prox(-step_size * smooth, step_size) / step_size,
         )
         square = (least**2).sum()
         scale = design.squared_row_norms() @ (self.derivative**2).sum(axis=1)
@@ -89,21 +78,13 @@ class ConvergedModel:
 class HeldOut(NamedTuple):
     """Predictors of the rows by the models that never saw them.
 
-    Attributes
-    ----------
-    predictor : ndarray of shape (n_rows, n_outputs)
-    leverages : ndarray of shape (n_rows, n_outputs)
-        w_i l''_i h_i, the share of its predictor that a row determines itself,
-        between 0 and 1; of coupled outputs the diagonal of that matrix.
-    drift : float
-        How much the step to the minimum of the fitted model's own objective
-        moves the predictors, relative to leaving rows out (root mean squares).
-        Unlike the gradient it sees directions in which the objective is flat.
-    correction : float
-        Correction of the mean loss of these predictors by debiasing.
+    Shapes: predictor (n_rows, n_outputs), leverages (n_rows, n_outputs).
     """
 
     predictor: np.ndarray
+    # w_i l''_i h_i, the share of its predictor that a row determines itself.
     leverages: np.ndarray
+    # Shift by the step to the minimum, relative to that by leaving rows out.
     drift: float = 0.0
+    # Of the mean loss of these predictors, by debiasing.
     correction: float = 0.0

@@ -25,34 +25,18 @@ from .expansion import expansion, reduced
 from .hessian import factor, leverages
 from .model import HeldOut
 
-# A row without which nothing determines a coefficient has leverage 1.
-FULL_LEVERAGE = 1 - 1e-10
-
 
 def newton_step(model):
-    """One Newton step from the fitted coefficients to those without each row.
-
-    Returns
-    -------
-    HeldOut
-
-    Raises
-    ------
-    ValueError
-        If the model without some row is not determined.
-    """
+    """One Newton step from the fitted coefficients to those without each row."""
     leverage, step, drift = _expanded(model)
     check_determined(leverage)
     rest = np.eye(leverage.shape[1]) - leverage
-    moved = np.linalg.solve(rest, step[:, :, None])[:, :, 0]
-    return HeldOut(model.predictor + moved, np.einsum("ikk->ik", leverage), drift)
+    shift = np.linalg.solve(rest, step[:, :, None])[:, :, 0]
+    return HeldOut(model.predictor + shift, np.einsum("ikk->ik", leverage), drift)
 
 
 def infinitesimal_jackknife(model):
-    """First order in the weight of each row.
-
-    Parameters and result are those of :func:`newton_step`.
-    """
+    """First order in the weight of each row."""
     leverage, step, drift = _expanded(model)
     return HeldOut(model.predictor + step, np.einsum("ikk->ik", leverage), drift)
 
@@ -62,16 +46,16 @@ def _expanded(model):
     local = reduced(expansion(model))
     solver = factor(local)
     blocks = leverages(local, solver)
-    whole, penalty = drifts(local, solver)
-    own = np.einsum("ikl,il->ik", blocks, local.derivative)
-    step = own - whole + model.penalty_shares[:, None] * penalty
-    return blocks @ local.curvature, step, relative_drift(model, whole, own)
+    by_objective, by_penalty = drifts(local, solver)
+    by_row = np.einsum("ikl,il->ik", blocks, local.derivative)
+    step = by_row - by_objective + model.penalty_shares[:, None] * by_penalty
+    return blocks @ local.curvature, step, relative_drift(model, by_objective, by_row)
 
 
-def relative_drift(model, whole, own):
+def relative_drift(model, by_objective, by_row):
     """Size of the shifts by the whole gradient over those by single rows."""
-    scale = np.linalg.norm(own[model.counts])
-    drift = np.linalg.norm(whole[model.counts])
+    scale = np.linalg.norm(by_row[model.counts])
+    drift = np.linalg.norm(by_objective[model.counts])
     return float(drift / scale) if scale > 0 else float(drift > 0)
 
 
@@ -87,12 +71,13 @@ def drifts(local, solver):
     return np.hsplit(products, 2)
 
 
-def check_determined(leverage):
+def check_determined(leverage, tol=1e-10):
     """Refuse rows without which the Hessian is singular."""
-    alone = np.linalg.eigvals(leverage).real.max(axis=1) > FULL_LEVERAGE
-    if alone.any():
+    # A row without which nothing determines a coefficient has leverage 1.
+    is_full = np.linalg.eigvals(leverage).real.max(axis=1) > 1 - tol
+    if is_full.any():
         raise ValueError(
-            f"Without row {np.flatnonzero(alone)[0]} (and {alone.sum() - 1} others) "
+            f"Without row {is_full.argmax()} (and {is_full.sum() - 1} others) "
             "the model is not determined: its leverage is 1. Penalise the "
             "coefficients, or take method='ij'."
         )

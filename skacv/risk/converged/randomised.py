@@ -12,48 +12,25 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
+from ...optim.blocks import MEMORY_BYTES
 from ..random_labels import random_signs
 from .expansion import expansion, reduced
 from .hessian import ConjugateGradients, cholesky_factor, factor
 from .model import HeldOut
 from .newton import check_determined, drifts, relative_drift
 
-# Up to this many rows or columns, whichever is less, the Hessian is factored.
-DIRECT_SIZE = 5000
-# Subsets of the probes over which the mean loss is regressed.
-N_SUBSETS = 50
-
 
 class Probes(NamedTuple):
-    """How to probe, and the weights of rows in the mean loss.
-
-    Attributes
-    ----------
-    rng : numpy.random.Generator
-        Draws the signs, and the subsets that the bias is read from.
-    averaging : ndarray of shape (n_rows,)
-        Weights of the rows in the mean loss, of sum one.
-    """
+    """How to probe, and the weights of rows in the mean loss."""
 
     n_probes: int
     rng: np.random.Generator
+    # Weights of the rows in the mean loss, of sum one.
     averaging: np.ndarray
 
 
 def randomized_leverages(model, probes):
-    """One Newton step without each row, leverages from random probes.
-
-    Parameters
-    ----------
-    model : ConvergedModel
-        It has one output.
-
-    Returns
-    -------
-    HeldOut
-        ``correction`` removes the bias of the mean loss that noisy leverages bring;
-        single predictors keep theirs.
-    """
+    """One Newton step without each row, leverages from random probes."""
     local, solver = _solved(expansion(model))
     curvature = local.curvature[:, 0, 0]
     # Rows without curvature are probed at the average one. Their leverage is
@@ -62,14 +39,14 @@ def randomized_leverages(model, probes):
     upper = np.where(curvature > 0, 1.0, np.inf)
     samples = _diagonal_samples(local, solver, np.sqrt(probed), probes)
     spread = samples.std(axis=1, ddof=1)
-    whole, penalty = drifts(local, solver)
-    drift = (model.penalty_shares[:, None] * penalty - whole)[:, 0]
+    by_objective, by_penalty = drifts(local, solver)
+    drift = (model.penalty_shares[:, None] * by_penalty - by_objective)[:, 0]
 
     def held_out(mean, n_probes):
-        found = truncated_mean(mean, spread / np.sqrt(n_probes), upper)
-        share = found * curvature / probed
+        leverage = truncated_mean(mean, spread / np.sqrt(n_probes), upper)
+        share = leverage * curvature / probed
         check_determined(share[:, None, None])
-        step = found / probed * local.derivative[:, 0] + drift
+        step = leverage / probed * local.derivative[:, 0] + drift
         return model.predictor[:, 0] + step / (1 - share), share
 
     def mean_loss(mean, n_probes):
@@ -78,14 +55,15 @@ def randomized_leverages(model, probes):
 
     predictor, share = held_out(samples.mean(axis=1), probes.n_probes)
     correction = _debiasing(mean_loss, samples, probes.rng)
-    own = samples.mean(axis=1) / probed * local.derivative[:, 0]
-    moved = relative_drift(model, whole, own)
-    return HeldOut(predictor[:, None], share[:, None], moved, correction)
+    by_row = samples.mean(axis=1) / probed * local.derivative[:, 0]
+    size = relative_drift(model, by_objective, by_row)
+    return HeldOut(predictor[:, None], share[:, None], size, correction)
 
 
 def _solved(local):
     """The expansion and the way its Hessian is solved."""
-    if min(local.design.shape) > DIRECT_SIZE:
+    # The Hessian of the smaller side is factored if it fits in memory.
+    if 8 * min(local.design.shape) ** 2 > MEMORY_BYTES:
         return local, ConjugateGradients(local)
     local = reduced(local)
     # Probes are far noisier than single precision.
@@ -96,19 +74,19 @@ def _diagonal_samples(local, solver, root, probes):
     """r * (J r) of every probe r, J = root A H^-1 A' root, (n_rows, n_probes)."""
     design = local.design
     signs = random_signs((len(root), probes.n_probes), probes.rng)
-    moved = design.dot(solver.solve(design.t_dot(root[:, None] * signs)))
-    return signs * root[:, None] * moved
+    products = design.dot(solver.solve(design.t_dot(root[:, None] * signs)))
+    return signs * root[:, None] * products
 
 
-def _debiasing(mean_loss, samples, rng):
+def _debiasing(mean_loss, samples, rng, n_subsets=50):
     """The mean loss for infinitely many probes minus that for all probes.
 
     The mean loss for random subsets, of half the probes up to all, is linear in one
     over their size; the slope of this line gives the remaining bias.
     """
     n_probes = samples.shape[1]
-    sizes = np.linspace(n_probes // 2, n_probes, N_SUBSETS).astype(int)
-    chosen = np.zeros((n_probes, N_SUBSETS))
+    sizes = np.linspace(n_probes // 2, n_probes, n_subsets).astype(int)
+    chosen = np.zeros((n_probes, n_subsets))
     for subset, size in zip(chosen.T, sizes):
         subset[rng.permutation(n_probes)[:size]] = 1 / size
     means = (samples @ chosen).T
@@ -118,10 +96,7 @@ def _debiasing(mean_loss, samples, rng):
 
 
 def truncated_mean(mean, deviation, upper):
-    """Mean of a normal variable, given that it lies between 0 and ``upper``.
-
-    All arguments have shape (n,); where the deviation is 0 the mean is clipped.
-    """
+    """Mean of a normal variable, given that it lies between 0 and ``upper``."""
     sure = deviation <= 1e-12
     scale = np.where(sure, 1.0, deviation)
     low, high = -mean / scale, (upper - mean) / scale
