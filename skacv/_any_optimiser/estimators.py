@@ -131,7 +131,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)), y)
         rows = self._rows_left_out(len(y), rng)
         if len(rows):
-            names |= _attributes("loo", run.loo_path(rows), y)
+            names |= _estimate_attributes("loo", run.loo_path(rows), y)
         former = [name for name in vars(self) if name.startswith(("cv_", "loo_"))]
         for name in [*former, *NAMES]:
             vars(self).pop(name, None)
@@ -215,7 +215,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         return held_out_losses_of(self, ESTIMATES[name], y, self._row_losses)
 
 
-def _attributes(name, estimate, y):
+def _estimate_attributes(name, estimate, y):
     """Fitted attributes of an estimate."""
     return {
         f"{name}_path_": estimate.path,
@@ -229,7 +229,7 @@ def _attributes(name, estimate, y):
 def _of_folds(estimate, y):
     """Fitted attributes of folds, whose rows are listed fold by fold."""
     ends = np.flatnonzero(np.diff(estimate.folds)) + 1
-    attributes = _attributes("cv", estimate, y)
+    attributes = _estimate_attributes("cv", estimate, y)
     return {**attributes, "cv_indices_": np.split(estimate.indices, ends)}
 
 

@@ -26,7 +26,7 @@ def block_by_block(method: Method) -> Method:
     @wraps(method)
     def predict(self, X):
         if is_collection(X):
-            return on_workers("predictions").mapped(self, method.__name__, X)
+            return on_workers("predictions").mapped_blocks(self, method.__name__, X)
         return method(self, X)
 
     return predict

@@ -9,7 +9,7 @@ from dask import delayed
 from .rows import delayed_rows
 
 
-def mapped(estimator, method, X):
+def mapped_blocks(estimator, method, X):
     """A method of a fitted estimator as a Dask array, which has the blocks of X.
 
     Shapes: X (n_samples, n_features); returned (n_samples, ...).

@@ -12,7 +12,7 @@ from ..optim.preconditioner import (
     Preconditioner,
     automatic_subsample_size,
     batch_step,
-    check_sizes,
+    check_subsample_sizes,
     critical_batch_size,
     full_batch_step,
 )
@@ -89,7 +89,7 @@ class KernelSolver(Solver):
         if q == "auto":
             share = FULL_BATCH_SHARE if n_rows <= DOUBLE_ROWS else BATCH_SHARE
             q = min(int(share * size), MOST_COMPONENTS)
-        check_sizes(size, q, n_rows)
+        check_subsample_sizes(size, q, n_rows)
         return size, q
 
     def batch(self, n_rows, critical, fitting):

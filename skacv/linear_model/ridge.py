@@ -27,7 +27,7 @@ from ..optim.preconditioner import (
     Preconditioner,
     automatic_subsample_size,
     batch_step,
-    check_sizes,
+    check_subsample_sizes,
     critical_batch_size,
     full_batch_step,
 )
@@ -241,7 +241,7 @@ class RidgeEigenPro(Solver):
         if n_components == "auto":
             smaller = min(size, shape[1])
             n_components = min(smaller // 10, MOST_COMPONENTS)
-        check_sizes(size, n_components, shape[0])
+        check_subsample_sizes(size, n_components, shape[0])
         return size, n_components
 
     def update(self, n_rows):

@@ -168,12 +168,12 @@ def split_by_time(candidates, runs, limit):
 def warn_of_time(limit, candidates, runs, late):
     """Warn of the runs that a limit has cut, and of those that it has left out."""
     cut = [
-        f"{_named(candidate.member, candidate.params)} at iteration "
+        f"{_name_of(candidate.member, candidate.params)} at iteration "
         f"{run.estimator.n_iter_}"
         for candidate, run in zip(candidates, runs)
         if run.is_cut
     ]
-    skipped = [_named(member, params) for member, params, _ in late]
+    skipped = [_name_of(member, params) for member, params, _ in late]
     parts, most = [], 5
     for verb, names in (("cut", cut), ("left out", skipped)):
         n_more = len(names) - most
@@ -184,7 +184,7 @@ def warn_of_time(limit, candidates, runs, late):
         warn(f"{too_short(limit)}: it has {' and '.join(parts)}.", ConvergenceWarning)
 
 
-def _named(member, params):
+def _name_of(member, params):
     return f"{member!r} with {params}" if params else f"{member!r}"
 
 

@@ -24,7 +24,7 @@ def newton_direction(fits, penalty, iterate):
         curvature = fits.problem.loss.curvature_matrix(
             fits.target[:, :, 0], predictor[:, :, r]
         )
-        matrix = _hessian(fits, r, curvature).reshape(size, size)
+        matrix = _weighted_hessian(fits, r, curvature).reshape(size, size)
         matrix[np.diag_indices(size)] += ridges[:, :, r].ravel()
         gradient_r = gradient[:, :, r]
         # The shortest solution if the Hessian is singular.
@@ -73,7 +73,7 @@ def _eigenpairs(fits, r):
     Hessian is the same for all coefficients and outputs."""
     if r in fits.hessian_bases:
         return fits.hessian_bases[r]
-    matrix = _hessian(fits, r, np.ones((len(fits.target), 1, 1)))
+    matrix = _weighted_hessian(fits, r, np.ones((len(fits.target), 1, 1)))
     values, vectors = eigh(matrix[:, 0, :, 0])
     values = np.clip(values, 0, None)
     if (len(fits.hessian_bases) + 1) * vectors.nbytes <= MEMORY_BYTES:
@@ -81,7 +81,7 @@ def _eigenpairs(fits, r):
     return values, vectors
 
 
-def _hessian(fits, r, curvature):
+def _weighted_hessian(fits, r, curvature):
     """The Hessian of one fit's loss, (n_columns, n_outputs, n_columns, n_outputs).
     Shapes: curvature (n_rows, n_outputs, n_outputs)."""
     design, weights = fits.problem.design, fits.row_weights[:, :, r]

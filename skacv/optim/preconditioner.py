@@ -123,7 +123,7 @@ def automatic_subsample_size(n_rows):
     return max(1, min(n_rows // 3, max(least, n_rows // 10), most))
 
 
-def check_sizes(size, n_components, n_rows):
+def check_subsample_sizes(size, n_components, n_rows):
     """Raise where a subsample has all rows, or not more rows than directions."""
     if size >= n_rows:
         raise ValueError(
