@@ -92,7 +92,7 @@ def without_each_row(problem, trajectory, rows=None):
     return np.concatenate(found, axis=1)
 
 
-def paths_of_folds(problem, trajectory, folds, refit):
+def paths_of_folds(problem, trajectory, folds, rule):
     """Predictors of every fold for its held-out rows, every fold a replica."""
-    record = leave_folds_out(problem, trajectory, folds, refit)
+    record = leave_folds_out(problem, trajectory, folds, rule)
     return record.paths(problem.design, [held_out for _, held_out in folds])
