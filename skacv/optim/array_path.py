@@ -17,10 +17,12 @@ from .blocks import LARGE_BYTES, blocks, n_per_block, slices
 
 class ArrayPath(NDArrayOperatorsMixin, ABC):
     """A quantity of every iterate, computed when it is accessed.
-    It is indexed like an array with the iterates along the first axis: ``path[t]``
-    and slices compute these iterates, whereas ``np.asarray(path)``, other indices,
-    and arithmetic compute all. A subclass sets ``shape`` and ``dtype``, and defines
-    ``_of(iterates)``."""
+
+    It is indexed like an array with the iterates along the first axis: ``path[t]`` and
+    slices compute these iterates, whereas ``np.asarray(path)``, other indices, and
+    arithmetic compute all. A subclass sets ``shape`` and ``dtype``, and defines
+    ``_of(iterates)``.
+    """
 
     _last = (None, None)
 
@@ -70,7 +72,10 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
 
 
 class StoredPath(ArrayPath):
-    """A path whose values are in memory. Shapes: values (n_iterates, ...)."""
+    """A path whose values are in memory.
+
+    Shapes: values (n_iterates, ...).
+    """
 
     def __init__(self, values):
         self._values = values
@@ -85,9 +90,11 @@ EVERY = slice(None)
 
 class Predictors(ArrayPath):
     """Linear predictors of iterates, (n_iterates, n_rows, n_outputs).
+
     They are read like an array whose first axis are the iterates.
-    Shapes: coef (n_iterates, n_columns, n_outputs); intercept (n_iterates,
-    n_outputs)."""
+
+    Shapes: coef (n_iterates, n_columns, n_outputs); intercept (n_iterates, n_outputs).
+    """
 
     def __init__(self, design, coef, rows=None, intercept=None):
         self._design, self._coef = design, coef
@@ -159,6 +166,7 @@ class Predictors(ArrayPath):
 
 class StoredPredictors(StoredPath):
     """The same where a run hands them on.
+
     Shapes: values (n_iterates, n_rows, n_outputs)."""
 
     def of_rows(self, rows, iterates=EVERY):
@@ -196,6 +204,7 @@ def _products(design, coef, rows):
 
 def path_values(loss, target, weights, predictor, iterates=EVERY):
     """Losses of iterates on some rows, weighted and summed, also over the outputs.
+
     Shapes: target (n_rows, n_outputs); weights (n_rows,); predictor (n_iterates,
     n_rows, n_outputs); returned (n_iterates,)."""
     # Output after output, as products of arrays are.
@@ -216,8 +225,10 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
 
 
 def with_room(array, n_used, n_wanted):
-    """An array of at least ``n_rows`` rows that begins with another one. Shapes: array
-    (n_rows, ...); returned (n, ...)."""
+    """An array of at least ``n_rows`` rows that begins with another one.
+
+    Shapes: array (n_rows, ...); returned (n, ...).
+    """
     n_rows = len(array)
     if n_wanted <= n_rows:
         return array
@@ -230,8 +241,10 @@ def with_room(array, n_used, n_wanted):
 
 class PathCache:
     """Values of the iterates of a run, computed only for new ones.
+
     A run that is evaluated as it goes is read again and again, and what has been
-    recorded of an iterate stays."""
+    recorded of an iterate stays.
+    """
 
     def __init__(self):
         self._values = {}

@@ -59,9 +59,11 @@ def design_of(
 
 class ArrayDesign(MatrixDesign):
     """An array of any namespace, lazily centred and scaled.
-    Inner products are taken of the rows as they are meant, a block at a time, in
-    double precision. To subtract what the centre adds from those of X would cancel
-    all digits where means are large."""
+
+    Inner products are taken of the rows as they are meant, a block at a time, in double
+    precision. To subtract what the centre adds from those of X would cancel all digits
+    where means are large.
+    """
 
     _namespace = np
     # To where X is, and from there.
@@ -135,7 +137,10 @@ class ArrayDesign(MatrixDesign):
 
 
 class DenseDesign(ArrayDesign):
-    """An array in NumPy, lazily centred and scaled. Shapes: X (n_rows, n_columns)."""
+    """An array in NumPy, lazily centred and scaled.
+
+    Shapes: X (n_rows, n_columns).
+    """
 
     # From the left: BLAS takes half the time where a few vectors lie side by side.
     def _times(self, coef):
@@ -286,6 +291,7 @@ class DenseDesign(ArrayDesign):
 
 class DeviceDesign(ArrayDesign):
     """A matrix on a device, lazily centred and scaled.
+
     Shapes: X (n_rows, n_columns)."""
 
     is_on_device = True

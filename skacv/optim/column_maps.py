@@ -8,6 +8,7 @@ import numpy as np
 @dataclass(frozen=True)
 class ColumnMaps:
     """Columns of a design as every fit has them: factor (x - center).
+
     Shapes: factor, center (n_columns, n_fits)."""
 
     factor: np.ndarray
@@ -45,9 +46,11 @@ class ColumnMaps:
         return products
 
     def hessians(self, products, sums, totals):
-        """Hessians of sums over rows of weights c of these columns. Shapes: products
-        (n_fits, k, k, n_columns, n_columns); sums (n_fits, k, k, n_columns); totals
-        (n_fits, k, k)."""
+        """Hessians of sums over rows of weights c of these columns.
+
+        Shapes: products (n_fits, k, k, n_columns, n_columns); sums (n_fits, k, k,
+        n_columns); totals (n_fits, k, k).
+        """
         factor, center = (
             array.T[:, None, None] for array in (self.factor, self.center)
         )

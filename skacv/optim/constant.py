@@ -7,9 +7,12 @@ from .design import InMemoryDesign
 
 class WithConstant(InMemoryDesign):
     """A design and a last column of ones, of which no copy of X is made.
-    The last coefficient is an intercept. Rows are scaled with their ones, and
-    centring leaves these as they are.
-    Shapes: features (n_rows, n_columns - 1)."""
+
+    The last coefficient is an intercept. Rows are scaled with their ones, and centring
+    leaves these as they are.
+
+    Shapes: features (n_rows, n_columns - 1).
+    """
 
     def __init__(self, features):
         self.features = features

@@ -11,6 +11,7 @@ def covered_share(trajectory, curvature):
 
 class Shares:
     """The shares of 1 that directions of some curvature cover, update by update.
+
     Shapes: curvature (n_directions,)."""
 
     def __init__(self, curvature):

@@ -79,6 +79,7 @@ class Design(ABC):
     @abstractmethod
     def centered(self, weights: np.ndarray) -> Design:
         """The same design, centred by the weighted mean of its rows.
+
         Shapes: weights (n_rows, 1)."""
 
     @abstractmethod
@@ -97,22 +98,26 @@ class Design(ABC):
         self, changes: np.ndarray, coefs: np.ndarray, tol: float
     ) -> np.ndarray:
         """Which updates change no coefficient by more than ``tol`` times the largest.
+
         Shapes: changes, coefs (n_updates, n_columns, k); returned (n_updates,)."""
         largest = np.abs(coefs).max(axis=(1, 2))
         return np.abs(changes).max(axis=(1, 2)) <= tol * largest
 
     def squared_norm(self, coef: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """Squared norm of every column of coefficients, (k,).
+
         Shapes: coef (n_columns, k); predictor (n_rows, k)."""
         return np.einsum("jk,jk->k", coef, coef)
 
     def covectors(self, directions: np.ndarray) -> np.ndarray:
         """Covectors of directions, by which inner products with them are taken.
+
         Shapes: directions (n_columns, q); returned (n_columns, q)."""
         return directions
 
     def evaluate(self, covectors: np.ndarray) -> np.ndarray:
         """Linear predictors of directions by their covectors: the transpose of t_dot.
+
         Shapes: returned (n_rows, q)."""
         return self.dot(covectors)
 
@@ -183,6 +188,7 @@ class ColumnDesign(Design):
 
     def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
         """The design' diag(weights) design, dense, (n_columns, n_columns).
+
         Shapes: weights (n_rows, 1)."""
         return sum(block.weighted_gram(weights[rows]) for rows, block in self.blocks())
 
@@ -198,6 +204,7 @@ class ColumnDesign(Design):
 
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Euclidean norm and largest absolute entry of every column.
+
         Shapes: norms, largest (n_columns,)."""
         norms, largest = zip(*(block.column_sizes() for _, block in self.blocks()))
         return np.linalg.norm(norms, axis=0), np.max(largest, axis=0)
@@ -212,6 +219,7 @@ class ColumnDesign(Design):
 
     def directions(self, vectors: np.ndarray, norms: np.ndarray) -> np.ndarray:
         """Unit coefficients from eigenvectors of :meth:`smaller_gram`.
+
         Shapes: vectors (n, q); norms (q,); returned (n_columns, q)."""
         if self.side == "rows":
             vectors = self.t_dot(vectors.astype(self.dtype, copy=False))
@@ -230,6 +238,7 @@ def scaled_gram(gram, scale):
 
 def top_eigenvalue(dot, start, tolerance, margin=1.02):
     """The largest eigenvalue of a positive semi-definite matrix, from its products.
+
     Shapes: start (size,)."""
     size = len(start)
     if size <= EXACT_EIGENVALUE_SIZE:
@@ -305,11 +314,13 @@ class MatrixDesign(InMemoryDesign):
     @abstractmethod
     def squares_t_dot(self, weights):
         """Weighted sums of the squares of all entries of a column.
+
         Shapes: weights (n_rows, k); returned (n_columns, k)."""
 
     @abstractmethod
     def mapped_columns(self, factor, center):
         """The design whose columns are factor (column - center), a new array.
+
         Shapes: factor, center (n_columns,)."""
 
     def shifted(self, center):
@@ -347,6 +358,7 @@ class MatrixDesign(InMemoryDesign):
 
     def _rest_of_center(self, dtype):
         """What products with vectors of a precision have not subtracted of the centre.
+
         Shapes: returned (n_columns, 1)."""
         return self.center
 

@@ -7,7 +7,9 @@ import numpy as np
 
 class ComparesArrays:
     """Equal to another of its class if the fields are, arrays entry by entry.
-    For a ``dataclass(eq=False)``. Fields with ``compare=False`` are left out."""
+
+    For a ``dataclass(eq=False)``. Fields with ``compare=False`` are left out.
+    """
 
     def __eq__(self, right):
         if type(right) is not type(self):

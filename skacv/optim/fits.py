@@ -18,6 +18,7 @@ from .threads import in_threads
 
 class Iterate(NamedTuple):
     """Coefficients of all fits, or a point between two iterates.
+
     Shapes: coef (n_columns, n_outputs, n_fits); predictor (n_rows, n_outputs,
     n_fits), None unless the fits keep predictors."""
 
@@ -28,9 +29,12 @@ class Iterate(NamedTuple):
 @dataclass(frozen=True)
 class Weights:
     """Weights of the rows in every fit: zero for a row that a fit leaves out.
+
     With ``refits_intercept`` every fit centres X and the target by the means of its
     rows. With ``columns`` every fit standardises the columns by its rows.
-    Shapes: rows (n_rows, n_fits); penalty_scale (n_fits,), factors of the penalty."""
+
+    Shapes: rows (n_rows, n_fits); penalty_scale (n_fits,), factors of the penalty.
+    """
 
     rows: np.ndarray
     penalty_scale: float | np.ndarray = 1.0
@@ -40,8 +44,11 @@ class Weights:
 
 class WeightedFits:
     """One problem with several weights of its rows.
+
     ``weights`` None is the one fit to all rows, with the weights of the problem.
-    Shapes: target (n_rows, n_outputs, n_fits), or None for that of the problem."""
+
+    Shapes: target (n_rows, n_outputs, n_fits), or None for that of the problem.
+    """
 
     def __init__(self, problem, weights=None, target=None, keeps_predictors=False):
         weights = Weights(problem.row_weights) if weights is None else weights
@@ -72,8 +79,9 @@ class WeightedFits:
 
     def gradient_at(self, point):
         """Gradient of every fit's loss at an Iterate, (n_columns, n_outputs, n_fits).
-        By rows, by blocks of rows or by second moments: chosen when the fits are
-        made."""
+
+        By rows, by blocks of rows or by second moments: chosen when the fits are made.
+        """
         return self._gradient(self, point)
 
     def objective_gradient(self, penalty, point):
@@ -147,9 +155,11 @@ class WeightedFits:
         return coef if self.columns is None else self.columns.coefficients(coef)
 
     def intercepts(self, design_coef):
-        """Intercepts that :meth:`predictor` adds to products with the design. Shapes:
-        design_coef (..., n_columns, n_outputs, n_fits) from :meth:`of_design`; returned
-        (..., n_outputs, n_fits)."""
+        """Intercepts that :meth:`predictor` adds to products with the design.
+
+        Shapes: design_coef (..., n_columns, n_outputs, n_fits) from :meth:`of_design`;
+        returned (..., n_outputs, n_fits).
+        """
         if self.refits_intercept:
             mean, target = self._means
             return target - np.einsum("jf,...jkf->...kf", mean, design_coef)

@@ -19,6 +19,7 @@ from .kernel_matrix import EVERY, as_slice, is_every
 @dataclass(frozen=True, eq=False)
 class Center:
     """The weighted mean of the training rows, a function.
+
     Shapes: weights (n_training, 1); values (n_training, 1)."""
 
     weights: np.ndarray
@@ -28,7 +29,10 @@ class Center:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Which of the training rows a design takes, and how. Shapes: scale (n_rows, 1)."""
+    """Which of the training rows a design takes, and how.
+
+    Shapes: scale (n_rows, 1).
+    """
 
     n_training: int
     index: slice | np.ndarray
@@ -72,8 +76,10 @@ class Rows:
         return coef
 
     def predictor(self, values, mean, coef):
-        """Linear predictors of functions. Shapes: values (n_rows, k); mean (1, k); coef
-        (n_columns, k)."""
+        """Linear predictors of functions.
+
+        Shapes: values (n_rows, k); mean (1, k); coef (n_columns, k).
+        """
         if self.center is not None:
             values = values - mean
         if self.has_constant:
@@ -84,8 +90,11 @@ class Rows:
 @dataclass(frozen=True, eq=False)
 class PlacedVectors:
     """Columns of dual coefficients that come from slopes of few rows.
+
     They are laid out only where they are multiplied with something.
-    Shapes: slopes (n_rows, q)."""
+
+    Shapes: slopes (n_rows, q).
+    """
 
     rows: Rows
     slopes: np.ndarray
@@ -99,10 +108,11 @@ class PlacedVectors:
 
 class KernelDesign(Design):
     """Dual coefficients, one for each training row, and the kernel between these.
-    Centred, the rows are less their weighted mean, while coefficients stay those of
-    the rows as they were: predictors are (I - 1 w') K a, slopes g give the
-    coefficients g - w sum(g), and inner products of rows are those of (I - 1 w') K
-    (I - w 1')."""
+
+    Centred, the rows are less their weighted mean, while coefficients stay those of the
+    rows as they were: predictors are (I - 1 w') K a, slopes g give the coefficients g -
+    w sum(g), and inner products of rows are those of (I - 1 w') K (I - w 1').
+    """
 
     side = "rows"
     is_dual = True
@@ -228,18 +238,23 @@ class KernelDesign(Design):
 
 class AlongBatches:
     """Predictors of all rows along a pass through batches.
-    The slopes of a batch move them through its own columns of the kernel alone, so
-    that a pass takes each column once. What the centre and the constant add are a
-    few numbers for all rows: these are summed, and added where predictors are asked
-    for.
-    Shapes: predictor (n_rows, k)."""
+
+    The slopes of a batch move them through its own columns of the kernel alone, so that
+    a pass takes each column once. What the centre and the constant add are a few
+    numbers for all rows: these are summed, and added where predictors are asked for.
+
+    Shapes: predictor (n_rows, k).
+    """
 
     def __init__(self, design, predictor):
         self._design, self._uncentred = design, predictor.copy()
         self._total = self._mean = np.zeros(predictor.shape[1])
 
     def add(self, rows, slopes):
-        """Move on by the gradient of some rows. Shapes: slopes (n, k)."""
+        """Move on by the gradient of some rows.
+
+        Shapes: slopes (n, k).
+        """
         design, part = self._design, self._design.row_map.part(rows)
         slopes = part.scaled(slopes)
         values = design.matrix.dot(part.index, slopes, design.row_map.index)

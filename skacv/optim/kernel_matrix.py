@@ -18,11 +18,14 @@ EVERY = slice(None)
 
 class KernelMatrix:
     """The kernel between all training rows.
+
     It is kept if it takes at most ``budget`` bytes. Else its entries are computed
-    whenever they are asked for, a block of rows at a time. X, and with it the
-    matrix, may be on a device, in a namespace of its own; what goes into products
-    and comes out of them is NumPy.
-    Shapes: X (n_rows, n_features); diagonal (n_rows,); values (n_rows, n_rows)."""
+    whenever they are asked for, a block of rows at a time. X, and with it the matrix,
+    may be on a device, in a namespace of its own; what goes into products and comes out
+    of them is NumPy.
+
+    Shapes: X (n_rows, n_features); diagonal (n_rows,); values (n_rows, n_rows).
+    """
 
     def __init__(self, kernel, X, dtype, budget, map=map):
         self.kernel = kernel
@@ -65,8 +68,10 @@ class KernelMatrix:
         return multiply
 
     def dot(self, columns, coef, rows=EVERY):
-        """Product of some columns of the matrix with (n_columns, n_outputs). Shapes:
-        returned (n_rows, n_outputs)."""
+        """Product of some columns of the matrix with (n_columns, n_outputs).
+
+        Shapes: returned (n_rows, n_outputs).
+        """
         coef = coef.astype(self.dtype, copy=False)
         if self.values is None:
             X, Z = self._data(rows), self._data(columns)
@@ -118,8 +123,10 @@ def row_blocks(X, width, dtype):
 
 
 def kernel_product(kernel, X, Z, coef, map=map):
-    """Product of the kernel of two sets of rows with coefficients, in blocks. Shapes:
-    coef (m, n_outputs); returned (n, n_outputs)."""
+    """Product of the kernel of two sets of rows with coefficients, in blocks.
+
+    Shapes: coef (m, n_outputs); returned (n, n_outputs).
+    """
     product = np.zeros((X.shape[0], coef.shape[1]), coef.dtype)
     if not coef.size:
         return product

@@ -365,6 +365,7 @@ LOSSES = (
 
 def _exponentials(predictor):
     """exp(z_k - max_k z_k) of every row, after the largest and before their sum.
+
     Shapes: predictor (n_rows, n_outputs, ...); returned largest (n_rows, ...),
     exponentials (n_rows, n_outputs, ...), total (n_rows, ...)."""
     largest = predictor[:, 0].copy(order="K")

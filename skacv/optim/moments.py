@@ -15,8 +15,10 @@ from .design import ROUNDINGS
 
 class Moments:
     """Weight, means and scatter of rows, which those of other rows can be added to.
-    The scatter is the weighted sum of (row - mean)' (row - mean): large means lose
-    no digits. Sums are merged as Chan, Golub and LeVeque (1983) do."""
+
+    The scatter is the weighted sum of (row - mean)' (row - mean): large means lose no
+    digits. Sums are merged as Chan, Golub and LeVeque (1983) do.
+    """
 
     def __init__(self, width):
         self.weight = 0.0
@@ -89,6 +91,7 @@ def group_rows(codes_by_fit, n_rows, n_most):
 
 def moments_of(problem, group, n_groups):
     """Weighted moments of [X, target], centred as the design, a list of all groups.
+
     Shapes: group (n_rows,), numbers of groups."""
     X, center, target = problem.design.X, problem.design.center, problem.target
     (n_rows, n_columns), n_outputs = X.shape, target.shape[1]
@@ -113,9 +116,11 @@ def dense_rows(X, target):
 
 def pseudo_rows(moments):
     """Rows, and their weights, with the moments of groups: width + 1 for each group.
+
     With m the means, R'R the scatter over the weight, and H'R rows whose sum is zero (H
     of Helmert, of q orthonormal rows orthogonal to a constant), these are m + sqrt(q +
-    1) (H' R)_j, j = 1, ..., q + 1."""
+    1) (H' R)_j, j = 1, ..., q + 1.
+    """
     width = len(moments[0].mean)
     turn = np.sqrt(width + 1) * helmert(width + 1).T
     rows, weights = [], []
@@ -195,8 +200,10 @@ class GradientByMoments:
 
 
 def second_moments(fits):
-    """A_f and c_f of all fits, or None where rows do not come in few groups. Shapes: A
-    (n_fits, n_columns, n_columns); c (n_fits, n_columns, n_outputs)."""
+    """A_f and c_f of all fits, or None where rows do not come in few groups.
+
+    Shapes: A (n_fits, n_columns, n_columns); c (n_fits, n_columns, n_outputs).
+    """
     problem, n_columns = fits.problem, fits.problem.design.shape[1]
     # Rows of a group are left out by the same fits.
     weights, n_rows = fits.row_weights[:, 0], len(problem.target)

@@ -10,8 +10,10 @@ def n_packed(size):
 
 
 def packed_eigenvalues(triangle, size):
-    """Eigenvalues in increasing order, by Householder's tridiagonal form. Shapes:
-    triangle (n_packed(size)."""
+    """Eigenvalues in increasing order, by Householder's tridiagonal form.
+
+    Shapes: triangle (n_packed(size),).
+    """
     off_diagonal = np.zeros(max(size - 1, 0))
     for j in range(size - 1, 0, -1):
         column = triangle[n_packed(j) : n_packed(j) + j]

@@ -117,8 +117,10 @@ class Penalty:
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         """Smallest strength that keeps zero coefficients at zero.
-        ``gradient`` is the gradient of the loss at zero, ``smoothness`` its
-        Lipschitz constant."""
+
+        ``gradient`` is the gradient of the loss at zero, ``smoothness`` its Lipschitz
+        constant.
+        """
         return float(np.abs(gradient).max(initial=0))
 
     def check(self, n_columns: int) -> None:

@@ -29,6 +29,7 @@ MOST_COMPONENTS = 100
 @dataclass(frozen=True, eq=False)
 class Preconditioner(ComparesArrays):
     """P g = g - vectors (damping * covectors' g), which leaves most directions as is.
+
     Shapes: rows (s,) of int; vectors (n_columns, q); covectors (n_columns, q);
     damping (q,)."""
 
@@ -40,7 +41,10 @@ class Preconditioner(ComparesArrays):
 
     @classmethod
     def of(cls, design, rows, n_components, rng, rounding=0.0):
-        """The preconditioner of some rows of a design. Shapes: rows (s,) of int."""
+        """The preconditioner of some rows of a design.
+
+        Shapes: rows (s,) of int.
+        """
         sample = design.rows(rows)
         inner = sample.smaller_gram().astype(np.float64, copy=False) / len(rows)
         n_wanted = min(n_components + 1, len(inner))
@@ -109,8 +113,10 @@ class Preconditioner(ComparesArrays):
 
 
 def damped_shares(eigenvalues, rounding=0.0, power=0.95, null=1e-6):
-    """The share of each direction that stays, (lambda_{q+1} / lambda_j)^a. Shapes:
-    eigenvalues (q + 1,)."""
+    """The share of each direction that stays, (lambda_{q+1} / lambda_j)^a.
+
+    Shapes: eigenvalues (q + 1,).
+    """
     # Directions with a smaller share of the top eigenvalue are rounding.
     null = max(null * eigenvalues[0], rounding)
     n_seen = np.count_nonzero(eigenvalues > null)
@@ -160,8 +166,10 @@ def full_batch_step(top_eigenvalue):
 
 
 def top_eigenpairs(matrix, n, rng, n_more=20, n_rounds=4):
-    """The largest eigenvalues of a positive semi-definite matrix, descending. Shapes:
-    returned eigenvalues (n,), vectors (len(matrix), n)."""
+    """The largest eigenvalues of a positive semi-definite matrix, descending.
+
+    Shapes: returned eigenvalues (n,), vectors (len(matrix), n).
+    """
     size = n + n_more
     if size > len(matrix) / 4:
         eigenvalues, vectors = eigh(matrix)

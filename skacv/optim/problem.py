@@ -18,6 +18,7 @@ SINGULAR = 1e-10
 @dataclass(frozen=True)
 class Problem:
     """The smooth part f(b) = sum_i w_i l(y_i, x_i' b), for every target.
+
     Shapes: design (n_rows, n_columns); target (n_rows, n_targets); row_weights
     (n_rows, 1)."""
 
@@ -139,6 +140,7 @@ class Problem:
 
     def row_basis(self, preconditioner):
         """Eigenvalues, over n_rows, and eigenvectors of the matrix phi_i' P phi_j.
+
         Shapes: values (n_rows,); vectors (n_rows, n_rows)."""
         if preconditioner is None:
             return self.eigenbasis
@@ -175,6 +177,7 @@ class Problem:
 
 def hessian(design, curvature):
     """Second derivatives of a sum over rows of losses of their linear predictors.
+
     Shapes: returned (n_columns, n_outputs, n_columns, n_outputs); design (n_rows,
     n_columns); curvature (n_rows, n_outputs, n_outputs)."""
     n_columns, n_outputs = design.shape[1], curvature.shape[1]

@@ -8,9 +8,12 @@ from .arrays import DenseDesign
 
 class RowSpaceDesign(DenseDesign):
     """Rows by their coordinates in an orthonormal basis of the space they span.
-    With X = Z Q' this is Z. Predictors, norms and inner products are those of X, and
-    a coefficient vector a stands for Q a, that of the columns of X.
-    Shapes: X (n_rows, n_basis); basis (n_features, n_basis)."""
+
+    With X = Z Q' this is Z. Predictors, norms and inner products are those of X, and a
+    coefficient vector a stands for Q a, that of the columns of X.
+
+    Shapes: X (n_rows, n_basis); basis (n_features, n_basis).
+    """
 
     # As the matrix itself has it, which has more columns than rows.
     side = "rows"
@@ -43,6 +46,7 @@ class RowSpaceDesign(DenseDesign):
 
 def row_space(design):
     """An orthonormal basis of the rows of a design, and their coordinates in it.
+
     Shapes: design (n_rows, n_columns); coordinates (n_rows, n_rows); basis (n_columns,
     n_rows)."""
     columns = design.dense_columns(np.arange(design.shape[1]), np.float64)

@@ -27,7 +27,9 @@ from .updates import State
 
 class Iterates:
     """The iterates of all fits, one update after the other.
-    ``current`` and ``earlier`` are the last two iterates; the same one at rest."""
+
+    ``current`` and ``earlier`` are the last two iterates; the same one at rest.
+    """
 
     def __init__(self, fits, current, earlier):
         self.fits, self.state = fits, State(current, earlier)
@@ -65,11 +67,13 @@ def screen_of(fits, least_rows=64):
 
 def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     """Run the planned phases from ``start`` and record every iterate: a Trajectory.
+
     ``start`` are the coefficients recorded so far, (t + 1, n_columns, n_outputs), and
     ``done`` the phases that led through them. A phase ends when the largest change of a
     coefficient in an update is at most ``tol`` times the largest coefficient.
     ``progress(t, coef, objective)`` is called after every update and may end the run. A
-    ValueError names the largest stable step if the iterates diverge."""
+    ValueError names the largest stable step if the iterates diverge.
+    """
     live = LiveRun(problem, planned, start, done=done, tol=tol)
     live.go_on(planned, progress)
     return live.trajectory
@@ -188,7 +192,9 @@ class LiveRun:
 
     def _add(self, states, phase):
         """Record the iterates after some updates; return whether the run converged.
-        Updates after the first converged one are discarded."""
+
+        Updates after the first converged one are discarded.
+        """
         of_problem = self.side_runs.of_problem
         last = self._record["coef"][self.t]
         coef = np.stack([last, *(state.current.coef[of_problem] for state in states)])

@@ -23,16 +23,22 @@ from .updates import State
 
 def may_move(penalty, bound, step_size, scale=1.0):
     """Whether zero coefficients may become nonzero, given bounds of their gradients.
-    ``scale`` multiplies the penalty, at least. Shapes: bound (n_columns, ...)."""
+
+    ``scale`` multiplies the penalty, at least.
+
+    Shapes: bound (n_columns, ...).
+    """
     size, step = step_size * bound, step_size * scale
     return (penalty.prox(size, step) != 0) | (penalty.prox(-size, step) != 0)
 
 
 class WorkingColumns:
     """Some columns of a design, which more can join: a design as far as updates ask.
+
     Columns are copied when a product needs them, in few parts side by side: each is
-    copied few times, however often some join. ``index`` has them in the order in
-    which they have joined."""
+    copied few times, however often some join. ``index`` has them in the order in which
+    they have joined.
+    """
 
     is_matrix = is_on_device = is_dual = False
 
@@ -93,8 +99,10 @@ class WorkingColumns:
 
 class GradientBounds:
     """Bounds of gradients, from products of X with orthonormal slopes Q.
-    Slopes are ``n_vectors`` side by side, output after output those of all fits,
-    each with directions Q of its own."""
+
+    Slopes are ``n_vectors`` side by side, output after output those of all fits, each
+    with directions Q of its own.
+    """
 
     def __init__(self, fits, n_vectors, n_most=16):
         design, norms = fits.problem.design, fits.column_norms()
@@ -115,6 +123,7 @@ class GradientBounds:
 
     def bounds(self, slopes):
         """Bounds of the sizes of all gradients of a column together, (n_columns,).
+
         Shapes: slopes (n_vectors, n_rows)."""
         c, rest = self._project(slopes)  # s = Q c + rest
         missing = np.linalg.norm(rest, axis=1) + self._error(slopes, c)
@@ -125,6 +134,7 @@ class GradientBounds:
 
     def learn(self, slopes, gradients):
         """Add what is new in some slopes, and in the products of X with them, to Q.
+
         Shapes: slopes (n_vectors, n_rows); gradients (n_vectors, n_columns)."""
         if self._n == self.n_most:
             self._n = 0

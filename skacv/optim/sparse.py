@@ -9,6 +9,7 @@ from .design import ROW_BLOCK, MatrixDesign, scaled_gram
 
 class SparseDesign(MatrixDesign):
     """A CSR matrix, lazily centred and scaled: it is never made dense.
+
     Shapes: X (n_rows, n_columns)."""
 
     def _blocks(self):

@@ -15,8 +15,10 @@ from .updates import Update
 @dataclass(frozen=True)
 class Phase:
     """``n_updates`` updates with one penalty and one schedule.
+
     In a recorded trajectory ``n_updates`` is the number of updates done, and
-    ``converged`` says whether the phase ended by the tolerance."""
+    ``converged`` says whether the phase ended by the tolerance.
+    """
 
     penalty: Penalty
     schedule: Schedule
@@ -62,8 +64,10 @@ def first_updates(planned, n_updates):
 
 
 def remaining_phases(planned, done):
-    """The phases of a plan after those ``done``, and how much of the first is done. A
-    plan that does not continue the last recorded phases remains as a whole."""
+    """The phases of a plan after those ``done``, and how much of the first is done.
+
+    A plan that does not continue the last recorded phases remains as a whole.
+    """
     # The largest number of phases of the plan that equal the last recorded ones.
     for n_begun in range(min(len(planned), len(done)), 0, -1):
         *earlier, last = done[len(done) - n_begun :]
@@ -119,6 +123,7 @@ def iterate(updates, follower):
 @dataclass
 class Trajectory:
     """The record of a run; T updates leave T + 1 rows.
+
     Shapes: coef (T + 1, n_columns, n_outputs); predictor (T + 1, n_rows, n_outputs)."""
 
     coef: np.ndarray
@@ -131,8 +136,10 @@ class Trajectory:
 
     @classmethod
     def recorded(cls, problem, coef, phases, values=None):
-        """A trajectory from its coefficients. Shapes: coef (T + 1, n_columns,
-        n_outputs); values (T + 1, n_rows, n_outputs)."""
+        """A trajectory from its coefficients.
+
+        Shapes: coef (T + 1, n_columns, n_outputs); values (T + 1, n_rows, n_outputs).
+        """
         predictor = Predictors(problem.design, coef)
         if problem.design.is_dual and values is None:
             values = predictor.of_rows(slice(None))

@@ -195,6 +195,7 @@ class ProximalGradient(_GradientUpdate):
         scale: float | np.ndarray = 1.0,
     ) -> np.ndarray:
         """The iterate after ``current``, which followed ``earlier``.
+
         Shapes: current, earlier (n_columns, ..., n_fits); scale (n_fits,)."""
         point = self._before_prox(current, earlier, gradient, penalty, scale)
         return penalty.prox(point, self.step_size * scale)
@@ -208,6 +209,7 @@ class ProximalGradient(_GradientUpdate):
         coef: np.ndarray,
     ) -> np.ndarray:
         """The derivative of :meth:`apply`, which maps tangents of iterates.
+
         Shapes: current, earlier (n_columns, n_tangents); coef (n_columns, 1)."""
         point = self._before_prox(current, earlier, d_gradient, penalty)
         return penalty.prox_tangent(coef, self.step_size, point)

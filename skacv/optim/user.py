@@ -138,6 +138,7 @@ class UserStep(Update):
 
     def tangents(self, arguments, moves, difference=1e-5):
         """Derivatives of the next iterate, before the prox, and of the next state.
+
         Shapes: coef (n_columns, n_outputs, n_tangents)."""
         if self.schedule.tangent is not None:
             derivative = self.schedule.tangent(self.t, arguments, moves)
