@@ -120,7 +120,7 @@ def _standardize(groups, moments, has_intercept, n_folds):
 def _sample(estimator, groups, coder, loss, names, columns):
     """A few of the rows as data in memory, which show how large the columns are."""
     fitting = n_per_block(8 * groups.n_columns, MEMORY_BYTES)
-    n_sampled = max(2, min(500, fitting))
+    n_sampled = max(2, min(SAMPLED_ROWS, fitting))
     rows = np.unique(np.linspace(0, groups.n_rows - 1, n_sampled).astype(int))
     block, weights = groups.take(rows), np.ones(len(rows))
     y = coder.decoded(block.y)

@@ -298,7 +298,7 @@ class Comparison:
                 "the losses of single held-out rows are not known, as with a "
                 "RowSummary, Dask input or criterion='risk'"
             )
-        # Of so many rows the least over a path is hardly optimistic.
+        # With so many rows the least error over a path is hardly optimistic.
         most = MEMORY_BYTES // 32
         if any(losses_k.size > most for losses_k in losses):
             raise Uncorrected(

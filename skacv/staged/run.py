@@ -71,7 +71,7 @@ class StagedFit:
     stages: StagedAdapter
     X: object
     y: object
-    # Of ``fit`` of the last step.
+    # Arguments of ``fit`` of the last step.
     params: dict
     # As passed to the last step.
     held_out: object

@@ -86,5 +86,5 @@ class HeldOut(NamedTuple):
     leverages: np.ndarray
     # Shift by the step to the minimum, relative to that by leaving rows out.
     drift: float = 0.0
-    # Of the mean loss of these predictors, by debiasing.
+    # Correction of the mean loss of these predictors, by debiasing.
     correction: float = 0.0

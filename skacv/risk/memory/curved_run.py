@@ -103,8 +103,8 @@ class CurvedRun:
 
     points: GradientPoints
     scales: np.ndarray
-    # Of held-out residuals, and of the inverse degrees of freedom of rows: a run that
-    # centres the target by its rows centres it without the row that is held out.
+    # Factor of held-out residuals and of the inverse degrees of freedom of rows: a run
+    # that centres the target by its rows centres it without the held-out row.
     inflation: float = 1.0
 
     @property

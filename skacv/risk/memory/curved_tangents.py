@@ -47,7 +47,7 @@ class SignedRows:
     signs: np.ndarray
     scales: np.ndarray
     probe: np.ndarray
-    # Of freedom, of a row: less than one where rows are centred.
+    # Degrees of freedom of a row: less than one where rows are centred.
     degrees: float = 1.0
 
     def part(self, rows):

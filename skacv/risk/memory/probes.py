@@ -73,7 +73,7 @@ class RiskEstimate:
     temporal: np.ndarray
     spatial: np.ndarray
     n_probes: int
-    # Of the spread of the rows' squared norms; zero is the published estimate.
+    # A share of the spread of the rows' squared norms; zero: the published estimate.
     row_scale_share: float = 0.0
     # Share of itself by which the path may err by scales; infinite without any.
     row_scale_error: float = np.inf
