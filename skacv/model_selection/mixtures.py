@@ -17,6 +17,9 @@ from .criteria import index_of_least
 
 # As in scikit-learn's log loss, no probability is less.
 SMALLEST_PROBABILITY = np.finfo(np.float64).eps
+# Added to the eigenvalues of a matrix of members, as a share of its trace: far above
+# rounding, and far below what a weight can depend on.
+RIDGE = 1e-10
 
 
 def least_squares_weights(errors, rows):
@@ -40,8 +43,10 @@ def least_squares_weights(errors, rows):
     size = np.trace(gram)
     if size == 0:
         return np.full(n_members, 1 / n_members)
+    # Members of equal errors make the matrix singular, over which nnls can turn in a
+    # circle; with the ridge they have equal weights.
     values, vectors = np.linalg.eigh(gram / size)
-    root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+    root = np.sqrt(np.maximum(values, 0) + RIDGE)[:, None] * vectors.T
     u, _ = nnls(np.vstack([root, np.ones(n_members)]), np.eye(n_members + 1)[-1])
     return u / u.sum()
 
@@ -76,7 +81,7 @@ def likeliest_weights(shares, rows, max_iter=100, tol=1e-9):
         # The u >= 0 of least u'Hu / 2 - (2 gain - 1)'u. The ridge is for members of
         # equal predictions, which make H singular.
         hessian = ratio.T @ (ratio * rows[:, None])
-        hessian += 1e-10 * np.trace(hessian) / n_members * np.eye(n_members)
+        hessian += RIDGE * np.trace(hessian) / n_members * np.eye(n_members)
         lower = np.linalg.cholesky(hessian)
         u, _ = nnls(lower.T, solve_triangular(lower, 2 * gain - 1, lower=True))
         step = u - weights

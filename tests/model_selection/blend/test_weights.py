@@ -103,6 +103,21 @@ def test_members_that_are_alike_share_a_weight(find, rng):
     assert double[1:].sum() == pytest.approx(single[1], abs=1e-4)
 
 
+def test_members_without_error_share_all_weight(rng):
+    """Equal columns make nonnegative least squares turn in a circle, if left so."""
+    for _ in range(500):
+        n_rows, n_members = rng.integers(2, 17), rng.integers(3, 8)
+        errors = rng.integers(-2, 3, (n_rows, n_members)).astype(float)
+        perfect = rng.random(n_members) < 0.6
+        perfect[0] = True
+        errors[:, perfect] = 0
+        weights = least_squares_weights(errors, np.ones(n_rows))
+        assert weights.sum() == pytest.approx(1)
+        # Others have weight only where their own errors cancel.
+        np.testing.assert_allclose(errors @ weights, 0, atol=1e-4)
+        np.testing.assert_allclose(weights[perfect], weights[0], atol=1e-4)
+
+
 def test_no_error_at_all():
     found = least_squares_weights(np.zeros((5, 2)), np.ones(5))
     assert found.sum() == pytest.approx(1)
