@@ -176,10 +176,6 @@ class FitsOnWorkers:
     def n_fits(self):
         return self.left_out.n_fits
 
-    def n_at_once(self):
-        """Convergence is tested after every update, which takes a round."""
-        return 1
-
     def start(self, coef):
         """The same coefficients for every fit. Shapes: coef (n_columns, n_outputs)."""
         return np.repeat(coef[:, :, None], self.n_fits, axis=2)

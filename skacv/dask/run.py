@@ -6,7 +6,7 @@ for their evaluation, and one pass over X evaluates all that wait.
 
 import numpy as np
 
-from ..optim.run import LiveRun, NoSideRuns
+from ..optim.run import LiveRun, SideRuns
 from .block_sums import LeftOut
 from .problem import FitsOnWorkers
 
@@ -14,7 +14,7 @@ from .problem import FitsOnWorkers
 ROUND_BYTES = 1 << 25
 
 
-class FoldRuns(NoSideRuns):
+class FoldRuns(SideRuns):
     """Folds side by side with a run on workers; ``all_fits`` are the run and they.
 
     Shapes: values (n_iterates, 1 + n_folds), losses on all rows, and of folds on their
@@ -90,6 +90,9 @@ def _check_step(fits, fold, phases):
 
 class RunOnWorkers(LiveRun):
     """A run that is recorded, and can go on, its rows on workers."""
+
+    # Convergence is tested after every update, which takes a round.
+    n_at_once = 1
 
     def go_on(self, planned, progress=None):
         """Continue the run to the end of a plan."""

@@ -5,7 +5,6 @@ can be repeated. If one of them did not hold, estimates would be silently wrong,
 is checked at a random point, once for every class.
 """
 
-from functools import partial
 from itertools import islice
 from weakref import WeakSet
 
@@ -21,24 +20,35 @@ _checked = WeakSet()
 
 def check_plan(problem, planned):
     """Raise if the parts of a plan do not match, or lack their declared properties."""
-    _once(problem.loss, check_loss, problem.target[:16])
-    in_batches = [phase.first_update.n_batches > 0 for phase in planned]
-    if any(in_batches) and not all(in_batches):
+    if type(problem.loss) not in _checked:
+        check_loss(problem.loss, problem.target[:16])
+    updates, n_in_batches = [], 0
+    for phase in planned:
+        updates.append(phase.first_update)
+        n_in_batches += updates[-1].n_batches > 0
+    if 0 < n_in_batches < len(updates):
         raise ValueError(
             "A run must use batches in all updates or in none: leaving out a row "
             "means something else in batches."
         )
-    for phase in planned:
-        phase.first_update.check(phase.penalty)
-        phase.first_update.check_on(problem)
+    n_columns = problem.design.shape[1]
+    for phase, update in zip(planned, updates):
+        penalty, schedule = phase.penalty, phase.schedule
+        update.check(penalty)
+        update.check_on(problem)
         if problem.design.is_dual:
-            _check_on_kernel(phase.first_update, phase.penalty)
-        _once(phase.schedule, check_schedule)
-        n_columns, step_size = problem.design.shape[1], phase.schedule.step_size
-        phase.penalty.check(n_columns)
+            _check_on_kernel(update, penalty)
+        if type(schedule) not in _checked:
+            check_schedule(schedule)
+        penalty.check(n_columns)
         # Weights of coefficients are ours.
-        uniform = getattr(phase.penalty, "penalty", phase.penalty)
-        _once(uniform, check_penalty, n_columns, step_size)
+        uniform = getattr(penalty, "penalty", penalty)
+        if type(uniform) not in _checked:
+            step_size, strength = schedule.step_size, uniform.strength
+            # Around the threshold of an l1 norm, and beyond what any penalty bends.
+            for scale in (2 * step_size * strength, 10 * (1 + strength)):
+                check_penalty(uniform, n_columns, step_size, scale or 1.0)
+            _checked.add(type(uniform))
 
 
 def _check_on_kernel(update, penalty):
@@ -55,20 +65,14 @@ def _check_on_kernel(update, penalty):
         )
 
 
-def _once(part, check, *arguments):
-    if type(part) not in _checked:
-        check(part, *arguments)
-        _checked.add(type(part))
-
-
 def check_schedule(schedule):
     """Raise if a schedule does not begin with the same updates every time."""
-    first, again = (list(islice(schedule.updates(), 3)) for _ in range(2))
-    if first != again:
+    if list(islice(schedule.updates(), 3)) != list(islice(schedule.updates(), 3)):
         raise ValueError(
             f"{type(schedule).__name__}.updates() must yield the same updates every "
             "time: estimates repeat the run."
         )
+    _checked.add(type(schedule))
 
 
 def check_loss(loss, target):
@@ -76,11 +80,12 @@ def check_loss(loss, target):
     rng = np.random.default_rng(0)
     target = target.astype(np.float64)
     point, along = rng.standard_normal((2, *target.shape))
+    ahead, behind = point + DIFFERENCE * along, point - DIFFERENCE * along
     slope = loss.derivative(target, point)
-    rise = _difference(partial(loss.value, target), point, along).sum(axis=1)
+    rise = (loss.value(target, ahead) - loss.value(target, behind)).sum(axis=1)
     # Beside large targets, differences of slopes are rounded.
     rounding = np.finfo(float).eps * np.abs(slope).max(initial=0) / DIFFERENCE
-    if not _agree((slope * along).sum(axis=1), rise):
+    if not _agree((slope * along).sum(axis=1), rise / (2 * DIFFERENCE)):
         raise ValueError(
             f"{type(loss).__name__}.derivative is not the derivative of its value."
         )
@@ -89,8 +94,8 @@ def check_loss(loss, target):
         bend = np.einsum("ikl,il->ik", curvature, along)
     else:
         bend = curvature * along
-    difference = _difference(partial(loss.derivative, target), point, along)
-    if not _agree(bend, difference, rounding):
+    change = loss.derivative(target, ahead) - loss.derivative(target, behind)
+    if not _agree(bend, change / (2 * DIFFERENCE), rounding):
         raise ValueError(
             f"{type(loss).__name__}.curvature is not the derivative of its derivative."
         )
@@ -104,16 +109,11 @@ def check_loss(loss, target):
             f"{type(loss).__name__} declares that it is quadratic, that is, half the "
             "squared error, but its derivative is not predictor - target."
         )
+    _checked.add(type(loss))
 
 
-def check_penalty(penalty, n_columns, step_size):
-    """Raise if a penalty's prox does not match its family."""
-    # Around the threshold of an l1 norm, and beyond what any penalty bends.
-    for scale in (2 * step_size * penalty.strength, 10 * (1 + penalty.strength)):
-        _check_prox(penalty, n_columns, step_size, scale or 1.0)
-
-
-def _check_prox(penalty, n_columns, step_size, scale, n_points=8):
+def check_penalty(penalty, n_columns, step_size, scale, n_points=8):
+    """Raise if a prox does not match its family at random points of a scale."""
     name, rng = type(penalty).__name__, np.random.default_rng(0)
     point, along = scale * rng.standard_normal((2, n_columns, 1, n_points))
     steps = step_size * np.linspace(0.5, 1, n_points)
@@ -136,48 +136,36 @@ def _check_prox(penalty, n_columns, step_size, scale, n_points=8):
             "use skacv.optim.families.Weighted for a weight per coefficient, and "
             "derive a penalty of groups from Grouped."
         )
-    difference = _difference(lambda u: penalty.prox(u, steps), point, along)
-    tangents = [
-        penalty.prox_tangent(coef[:, :, r], step, along[:, :, r].copy())
-        for r, step in enumerate(steps)
-    ]
-    if not _agree(np.stack(tangents, axis=2), difference):
+    ahead = penalty.prox(point + DIFFERENCE * along, steps)
+    behind = penalty.prox(point - DIFFERENCE * along, steps)
+    tangents = np.empty_like(along)
+    for r, step in enumerate(steps):
+        tangent = penalty.prox_tangent(coef[:, :, r], step, along[:, :, r].copy())
+        tangents[:, :, r] = tangent
+    if not _agree(tangents, (ahead - behind) / (2 * DIFFERENCE)):
         raise ValueError(f"{name}.prox_derivative is not the derivative of its prox.")
     if penalty.is_linear and not np.array_equal(coef, point):
         raise ValueError(
             f"{name} declares that it is linear, but its prox moves points."
         )
     if isinstance(penalty, Uniform) and not penalty.is_linear:
-        _check_minimum(penalty, point, coef, steps)
-
-
-def _check_minimum(penalty, point, coef, steps):
-    """Raise if the prox of a uniform penalty does not minimise, or not without it."""
-    name = type(penalty).__name__
-    if not np.allclose(penalty.prox(point.copy(), np.zeros_like(steps)), point):
-        raise ValueError(
-            f"{name}.prox must keep its point where step_size is zero, as it is where "
-            "a coefficient has no weight."
-        )
-
-    def objective(b):
-        return (b - point) ** 2 / 2 + steps * penalty.terms(b)
-
-    least = objective(coef) - DIFFERENCE * (1 + point**2)
-    candidates = point, 0 * point, coef + 0.01 * point, coef - 0.01 * point
-    if any((least > objective(b)).any() for b in candidates):
-        raise ValueError(
-            f"{name}.prox is not the minimum of (b - point)^2 / 2 + step_size * "
-            "terms(b) over b."
-        )
-
-
-def _difference(function, point, along):
-    step = DIFFERENCE * along
-    return (function(point + step) - function(point - step)) / (2 * DIFFERENCE)
+        if not np.allclose(penalty.prox(point.copy(), np.zeros_like(steps)), point):
+            raise ValueError(
+                f"{name}.prox must keep its point where step_size is zero, as it is "
+                "where a coefficient has no weight."
+            )
+        least = (coef - point) ** 2 / 2 + steps * penalty.terms(coef)
+        least -= DIFFERENCE * (1 + point**2)
+        for b in (point, 0 * point, coef + 0.01 * point, coef - 0.01 * point):
+            if (least > (b - point) ** 2 / 2 + steps * penalty.terms(b)).any():
+                raise ValueError(
+                    f"{name}.prox is not the minimum of (b - point)^2 / 2 + step_size "
+                    "* terms(b) over b."
+                )
 
 
 def _agree(values, expected, rounding=0.0, tol=1e-4, share=0.8):
+    """Whether values are those expected, in a large share of the entries."""
     # Kinks near a random point spoil single differences.
     size = np.abs(expected)
     allowed = tol * (size.max(initial=0) + size) + rounding

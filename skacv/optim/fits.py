@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .blocks import CACHE_BYTES, LARGE_BYTES, blocks
+from .blocks import LARGE_BYTES, MEMORY_BYTES, blocks
 from .column_maps import ColumnMaps
 from .moments import GradientByMoments
 from .threads import in_threads
@@ -70,19 +70,29 @@ class WeightedFits:
         n_bytes = self.row_weights.nbytes * problem.target.shape[1]
         is_large = n_bytes > LARGE_BYTES and not self.refits_intercept
         self.goes_by_blocks = is_large and is_in_memory
-        self._gradient = gradient_by_blocks if self.goes_by_blocks else gradient_by_rows
+        self._by_moments = None
         if target is None:  # output after output, as products with an array are
             target = np.asfortranarray(problem.target)[:, :, None]
-            if is_in_memory and GradientByMoments.may_pay(self):
-                self._gradient = GradientByMoments(self, self._gradient)
+            if problem.loss.is_quadratic and is_in_memory:
+                size = design.shape[1] ** 2
+                is_small = 8 * self.n_fits * size <= MEMORY_BYTES
+                is_small = is_small and self.n_fits < np.iinfo(int).bits
+                if is_small and 2 * size <= design.n_stored:
+                    self._by_moments = GradientByMoments(self)
         self.target = target
 
     def gradient_at(self, point):
-        """Gradient of every fit's loss at an Iterate, (n_columns, n_outputs, n_fits).
-
-        By rows, by blocks of rows or by second moments: chosen when the fits are made.
-        """
-        return self._gradient(self, point)
+        """Gradients of all losses at an Iterate, (n_columns, n_outputs, n_fits)."""
+        if self._by_moments is not None:
+            gradient = self._by_moments.gradient(self, point.coef)
+            if gradient is not None:
+                return gradient
+        predictor = point.predictor
+        if predictor is None:
+            if self.goes_by_blocks:
+                return gradient_by_blocks(self, point.coef)
+            predictor = self.predictor(point.coef)
+        return self.gradient_of(self.slopes(predictor))
 
     def objective_gradient(self, penalty, point):
         """The same with the gradient of the penalty's smooth part, a new array."""
@@ -90,10 +100,6 @@ class WeightedFits:
         if penalty.curvature:
             gradient += self.penalty_scale * penalty.smooth_gradient(point.coef)
         return gradient
-
-    def n_at_once(self, n_updates=32):
-        """Number of updates between two tests of convergence; 1 unless X is small."""
-        return n_updates if 8 * np.prod(self.problem.design.shape) < CACHE_BYTES else 1
 
     def start(self, coef):
         """Coefficients (n_columns, n_outputs), the same for every fit."""
@@ -239,18 +245,8 @@ class WeightedFits:
         return WeightedFits(self.problem.batch(rows), weights, self.target[rows])
 
 
-def gradient_by_rows(fits, point):
-    """Gradient of every fit's loss at an Iterate, from products with all rows."""
-    predictor = point.predictor
-    if predictor is None:
-        predictor = fits.predictor(point.coef)
-    return fits.gradient_of(fits.slopes(predictor))
-
-
-def gradient_by_blocks(fits, point):
-    """The same in one pass over X, from blocks of rows whose slopes stay in cache."""
-    if point.predictor is not None:
-        return gradient_by_rows(fits, point)
+def gradient_by_blocks(fits, coef):
+    """Gradients in one pass over X, from blocks of rows whose slopes stay in cache."""
 
     def slopes_of_block(rows, design, predictor):
         slopes = fits.problem.loss.derivative(fits.target[rows], predictor)
@@ -258,7 +254,7 @@ def gradient_by_blocks(fits, point):
         product = design.t_dot(slopes.reshape(len(slopes), -1))
         return product.reshape(-1, *slopes.shape[1:]), slopes.sum(axis=0)
 
-    gradient, total = sum_over_blocks(fits, slopes_of_block, point.coef)
+    gradient, total = sum_over_blocks(fits, slopes_of_block, coef)
     return gradient if fits.columns is None else fits.columns.gradient(gradient, total)
 
 

@@ -170,33 +170,25 @@ class GradientByMoments:
     once gradients by rows have taken as many multiplications as the moments would.
     """
 
-    def __init__(self, fits, by_rows):
+    def __init__(self, fits):
         problem = fits.problem
         (n_rows, n_columns), n_outputs = problem.design.shape, problem.target.shape[1]
         one_by_rows = 2 * problem.design.n_stored * fits.n_fits * n_outputs
         self.n_by_rows = n_rows * (n_columns + n_outputs) ** 2 // max(one_by_rows, 1)
-        self.by_rows, self.moments = by_rows, None
+        self.moments = None
 
-    @staticmethod
-    def may_pay(fits):
-        """Whether gradients from moments take less, and moments fit in memory."""
-        design, n_fits = fits.problem.design, fits.n_fits
-        size = design.shape[1] ** 2
-        is_quadratic = fits.problem.loss.is_quadratic
-        is_small = 8 * n_fits * size <= MEMORY_BYTES and n_fits < np.iinfo(int).bits
-        return is_quadratic and is_small and 2 * size <= design.n_stored
-
-    def __call__(self, fits, point):
+    def gradient(self, fits, coef):
+        """Gradients at coefficients; None while those by rows take less."""
         if self.n_by_rows >= 0:
             self.n_by_rows -= 1
             if self.n_by_rows < 0:
                 self.moments = second_moments(fits)
         if self.moments is None:
-            return self.by_rows(fits, point)
+            return None
         gram, linear = self.moments
-        gradient = np.matmul(gram, point.coef.transpose(2, 0, 1))
+        gradient = np.matmul(gram, coef.transpose(2, 0, 1))
         gradient -= linear
-        return gradient.transpose(1, 2, 0).astype(point.coef.dtype, copy=False)
+        return gradient.transpose(1, 2, 0).astype(coef.dtype, copy=False)
 
 
 def second_moments(fits):

@@ -10,18 +10,12 @@ from itertools import islice
 
 import numpy as np
 
-from .array_path import with_room
+from .array_path import Predictors, with_room
 from .blocks import CACHE_BYTES, MEMORY_BYTES
 from .contracts import check_plan
 from .fits import WeightedFits
 from .screen import Screen
-from .trajectory import (
-    Trajectory,
-    iterate,
-    n_planned_updates,
-    remaining_phases,
-    updates_of,
-)
+from .trajectory import Trajectory, iterate, remaining_phases, updates_of
 from .updates import State
 
 
@@ -79,22 +73,16 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     return live.trajectory
 
 
-class NoSideRuns:
-    """A run on its own; subclasses add fits (random labels, folds) to its products."""
+class SideRuns:
+    """Fits (random labels, folds) that share the products of a run.
+
+    A subclass has ``fits(problem, keeps_predictors)``, all fits with that of the
+    problem first; ``start(fits, coef)``, their first iterate; and ``take(states)``,
+    which records the states after some updates.
+    """
 
     # Where the outputs of the problem are in arrays (n, n_outputs, n_fits) of all fits.
     of_problem = np.s_[:, :, 0]
-
-    def fits(self, problem, keeps_predictors):
-        """The fits that run side by side, that of the problem first."""
-        return WeightedFits(problem, keeps_predictors=keeps_predictors)
-
-    def start(self, fits, coef):
-        """The first iterate of all fits, from coefficients (n_columns, n_outputs)."""
-        return fits.iterate(fits.start(coef))
-
-    def take(self, states):
-        """Record the states after some updates, one after the other."""
 
 
 class LiveRun:
@@ -109,55 +97,66 @@ class LiveRun:
     is_stopped : whether ``progress`` has ended the run
     """
 
+    # Updates between two tests of convergence, if X is small.
+    n_at_once = 32
+
     def __init__(self, problem, planned, start, *, done=(), tol=0.0, side_runs=None):
         phases = [*done, *planned]
         check_plan(problem, phases)
-        self.problem, self.tol = problem, tol
-        self.side_runs = NoSideRuns() if side_runs is None else side_runs
+        self.problem, self.tol, self.side_runs = problem, tol, side_runs
         self.t, self.phases, self.is_stopped = len(start) - 1, list(done), False
-        record = Trajectory.recorded(problem, start, self.phases)
         self._record = {"coef": start}
         # Updates of all rows compute predictors anyway: they are kept where they are no
         # more numbers than coefficients.
         design = problem.design
         is_wide = design.is_matrix and design.shape[0] <= design.shape[1]
-        in_batches = any(phase.first_update.n_batches for phase in phases)
+        # All phases take batches, or none.
+        in_batches = bool(phases) and phases[0].first_update.n_batches > 0
         keeps = is_wide and not (design.is_on_device or in_batches)
         if keeps or design.is_dual:
-            self._record["predictor"] = record.predictor.of_rows(slice(None))
-        fits = self.side_runs.fits(problem, keeps)
-        goes_on = all(
-            update.goes_on_from_iterates for update, _ in record.first_updates()
-        )
-        if self.t and goes_on:
+            self._record["predictor"] = Predictors(design, start).of_rows(slice(None))
+        goes_on = self.t > 0
+        for phase in self.phases:
+            goes_on = goes_on and phase.first_update.goes_on_from_iterates
+        if side_runs is None:
+            fits = WeightedFits(problem, keeps_predictors=keeps)
+        else:
+            fits = side_runs.fits(problem, keeps)
+        if goes_on:
             earlier, last = (fits.iterate(coef[:, :, None]) for coef in start[-2:])
             self._follower = Iterates(fits, last, earlier)
         else:
-            begun = self.side_runs.start(fits, start[0])
+            if side_runs is None:
+                begun = fits.iterate(fits.start(start[0]))
+            else:
+                begun = side_runs.start(fits, start[0])
             self._follower = Iterates(fits, begun, begun)
             if self.t:
-                record.followed_by(self._follower)
+                Trajectory.planned(self.phases).followed_by(self._follower)
 
     @property
     def trajectory(self):
         """The record so far."""
-        rows = slice(self.t + 1)
-        record = {name: array[rows] for name, array in self._record.items()}
-        if self.t + 1 < len(self._record["coef"]):
+        n_iterates = self.t + 1
+        coef, predictor = self._record["coef"], self._record.get("predictor")
+        if n_iterates < len(coef):
             # A fit keeps them, and the rest would stay allocated.
-            record["coef"] = record["coef"].copy()
-        return Trajectory.recorded(
-            self.problem, record["coef"], self.phases, record.get("predictor")
-        )
+            coef = coef[:n_iterates].copy()
+        if predictor is not None:
+            predictor = predictor[:n_iterates]
+        return Trajectory.recorded(self.problem, coef, self.phases, predictor)
 
     def go_on(self, planned, progress=None):
         """Take the updates of a plan that have not been taken yet."""
         phases, n_skipped = remaining_phases(planned, self.phases)
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
         # Room for all that is planned, within bounds: the run may end far earlier.
-        n_most = MEMORY_BYTES // max(self._record["coef"][0].nbytes, 1)
-        self._make_room(min(n_planned_updates(planned, self.phases), n_most))
-        n_at_once = 1 if progress is not None else self._follower.fits.n_at_once()
+        n_most, n_planned = MEMORY_BYTES // max(self._record["coef"][0].nbytes, 1), 0
+        for phase in phases:
+            n_planned += phase.n_updates
+        self._make_room(min(n_planned - n_skipped, n_most))
+        is_small = 8 * np.prod(self.problem.design.shape) < CACHE_BYTES
+        n_at_once = self.n_at_once if is_small and progress is None else 1
         with np.errstate(over="ignore", invalid="ignore"):
             for phase in phases:
                 first = self.t - n_skipped
@@ -167,8 +166,9 @@ class LiveRun:
                 )
                 n_skipped = 0
                 while not (converged or self.is_stopped):
-                    steps = iterate(islice(updates, n_at_once), self._follower)
-                    states = [self._follower.state for _ in steps]
+                    states = []
+                    for _ in iterate(islice(updates, n_at_once), self._follower):
+                        states.append(self._follower.state)
                     if not states:
                         break
                     converged = self._add(states, phase)
@@ -195,9 +195,11 @@ class LiveRun:
 
         Updates after the first converged one are discarded.
         """
-        of_problem = self.side_runs.of_problem
-        last = self._record["coef"][self.t]
-        coef = np.stack([last, *(state.current.coef[of_problem] for state in states)])
+        side_runs, coef = self.side_runs, [self._record["coef"][self.t]]
+        of_problem = (SideRuns if side_runs is None else side_runs).of_problem
+        for state in states:
+            coef.append(state.current.coef[of_problem])
+        coef = np.stack(coef)
         if not np.isfinite(coef).all():
             raise divergence(self.problem, phase)
         n_kept = self._n_until_converged(coef)
@@ -211,7 +213,8 @@ class LiveRun:
             predictors = [state.current.predictor[of_problem] for state in states]
             self._record["predictor"][rows] = predictors
         self.t += n_kept
-        self.side_runs.take(states)
+        if side_runs is not None:
+            side_runs.take(states)
         return has_converged
 
     def _make_room(self, n_updates):

@@ -92,7 +92,10 @@ def n_planned_updates(planned, done):
 
 
 class Step(NamedTuple):
-    """An update of a run, and where in the run it was taken."""
+    """An update from iterate t and the one ``before``: the same one where it restarts.
+
+    Every phase restarts, at rest.
+    """
 
     t: int
     before: int
@@ -165,7 +168,10 @@ class Trajectory:
 
     def first_updates(self):
         """The first update and the penalty of every phase: the others are alike."""
-        return [(phase.first_update, phase.penalty) for phase in self.phases]
+        updates = []
+        for phase in self.phases:
+            updates.append((phase.first_update, phase.penalty))
+        return updates
 
     def is_linear(self):
         return all(u.is_affine and p.is_linear for u, p in self.first_updates())

@@ -174,7 +174,9 @@ class ProximalGradient(_GradientUpdate):
 
     def _before_prox(self, current, earlier, gradient, penalty, scale=1.0):
         """The point whose prox is the next iterate; arguments as in :meth:`apply`."""
-        y = self.point(current, earlier)
+        y = current
+        if self.lookahead:
+            y = current + self.lookahead * (current - earlier)
         if penalty.curvature:
             gradient = gradient + scale * penalty.smooth_gradient(y)
         if self.preconditioner is not None:

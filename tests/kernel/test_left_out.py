@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from skacv import KernelEigenProClassifier, KernelEigenProRegressor
 from skacv.optim.fits import WeightedFits, Weights
-from skacv.optim.run import LiveRun, NoSideRuns
+from skacv.optim.run import LiveRun, SideRuns
 from skacv.optim.updates import Iterate
 from skacv.risk.left_out.rademacher_targets import ResidualRecursion
 from tests.cases import covering
@@ -109,7 +109,7 @@ def test_jackknife_plus_by_definition(
         np.testing.assert_allclose(own, np.stack([low, high], axis=1), **EXACT)
 
 
-class EveryRow(NoSideRuns):
+class EveryRow(SideRuns):
     """Every row by itself is a label, so that self-influences are exact."""
 
     def __init__(self, target):

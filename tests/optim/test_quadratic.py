@@ -6,7 +6,7 @@ import pytest
 from skacv.optim import moments
 from skacv.optim.arrays import design_of
 from skacv.optim.column_maps import ColumnMaps
-from skacv.optim.fits import Iterate, WeightedFits, Weights, gradient_by_rows
+from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.losses import SquaredError
 from skacv.optim.moments import GradientByMoments, second_moments
 from skacv.optim.problem import Problem
@@ -40,10 +40,10 @@ def test_gradients_are_those_of_rows(setting, rng):
     }[setting]
     fits = fits_of(GROUPS[np.arange(N) % 4], rng, **settings)
     coef = rng.standard_normal((P, 2, N_FITS))
-    point = Iterate(coef)
-    by_moments = GradientByMoments(fits, gradient_by_rows)
+    by_moments = GradientByMoments(fits)
     by_moments.n_by_rows = 0
-    expected, found = gradient_by_rows(fits, point), by_moments(fits, point)
+    expected = fits.gradient_of(fits.slopes(fits.predictor(coef)))
+    found = by_moments.gradient(fits, coef)
     assert by_moments.moments is not None
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 

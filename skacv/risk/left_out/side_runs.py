@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...optim.fits import Iterate, WeightedFits, Weights
-from ...optim.run import NoSideRuns
+from ...optim.run import SideRuns
 from ..leave_out_rule import counts_in
 from .rademacher_targets import RademacherLeaveOneOut
 from .replicas import RecordedFolds, are_surely_stable, check_stable, fits_that_rise
 
 
-class SideFolds(NoSideRuns):
+class SideFolds(SideRuns):
     """Folds beside a run: the fit of the problem comes first, those of folds last.
 
     ``rule`` is that for a run like this one; ``folds`` are pairs of training rows and
