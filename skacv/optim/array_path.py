@@ -135,7 +135,16 @@ class Predictors(ArrayPath):
     def of_rows(self, rows, iterates=EVERY):
         """Those of some rows, a new array."""
         rows = rows if self._rows is None else self._rows[rows]
-        predictor = _products(self._design, self._coef[iterates], rows)
+        coef, design = self._coef[iterates], self._design
+        n_iterates, n_columns, n_outputs = coef.shape
+        coef = coef.transpose(1, 0, 2).reshape(n_columns, -1)
+        used = np.flatnonzero(coef.any(axis=1)) if design.is_matrix else None
+        if used is not None and 2 * len(used) <= n_columns:
+            design, coef = design.part(rows, used), coef[used]
+        else:
+            design = design.rows(rows)
+        predictor = design.dot(coef).reshape(-1, n_iterates, n_outputs)
+        predictor = predictor.transpose(1, 0, 2).astype(coef.dtype, copy=False)
         if self._intercept is not None:
             predictor += self._intercept[iterates][:, None]
         return predictor
@@ -186,20 +195,8 @@ class StoredPredictors(StoredPath):
 
 
 def block_size(n_each, least=16, most=128):
-    return int(np.clip(n_per_block(8 * n_each), least, most))
-
-
-def _products(design, coef, rows):
-    """Linear predictors of some rows, for iterates (t, n_columns, n_outputs)."""
-    n_iterates, n_columns, n_outputs = coef.shape
-    coef = coef.transpose(1, 0, 2).reshape(n_columns, -1)
-    used = np.flatnonzero(coef.any(axis=1)) if design.is_matrix else None
-    if used is not None and 2 * len(used) <= n_columns:
-        design, coef = design.part(rows, used), coef[used]
-    else:
-        design = design.rows(rows)
-    product = design.dot(coef).reshape(-1, n_iterates, n_outputs)
-    return product.transpose(1, 0, 2).astype(coef.dtype, copy=False)
+    """Iterates with ``n_each`` numbers that are computed together."""
+    return min(max(n_per_block(8 * n_each), least), most)
 
 
 def path_values(loss, target, weights, predictor, iterates=EVERY):
@@ -210,7 +207,7 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
     # Output after output, as products of arrays are.
     target = np.asfortranarray(target)[:, :, None]
     weights = weights.astype(np.float64)
-    numbers = range(len(predictor))[iterates]
+    numbers = range(predictor.shape[0])[iterates]
     values = np.zeros(len(numbers))
     size = block_size(len(target) * predictor.shape[2])
     for part in slices(len(numbers), size):

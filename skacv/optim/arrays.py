@@ -5,13 +5,12 @@ Products with it are taken there. What goes in and comes out (coefficients, pred
 slopes, inner products) is NumPy: it is small beside X, and all else runs as it does.
 """
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .blocks import LARGE_BYTES, MEMORY_BYTES, blocks, n_per_block, slices
+from .blocks import CACHE_BYTES, LARGE_BYTES, MEMORY_BYTES, blocks, n_per_block, slices
 from .design import ROUNDINGS, ROW_BLOCK, ColumnDesign, MatrixDesign, scaled_gram
 from .namespaces import (
     as_dtype,
@@ -69,21 +68,24 @@ class ArrayDesign(MatrixDesign):
     # To where X is, and from there.
     _to_device = _to_numpy = _as_dtype = staticmethod(np.asarray)
 
-    @abstractmethod
-    def _block_size(self, width):
-        """Rows of a block with so many entries each."""
+    # Memory of a block of rows, in bytes, and the rows that it has at least.
+    _block_bytes, _least_rows = MEMORY_BYTES, 1
 
-    def _part(self, rows, columns):
-        """Entries of X, for a slice of rows."""
-        return self.X[rows, columns]
+    def _block_size(self, width):
+        """Rows of a block with ``width`` entries each."""
+        return max(self._least_rows, n_per_block(8 * width, self._block_bytes))
 
     def _product_size(self, width):
+        """Rows of a block that is multiplied with itself."""
         return self._block_size(width)
 
     def _arrays(self, size=None, columns=EVERY, dtype=np.float64):
-        """Rows as they are meant, where X is, so many at a time, in a precision."""
+        """Centred and scaled rows where X is, ``size`` at a time, in a precision."""
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
-            block = self._part(rows, columns)
+            if self.is_on_device:
+                block = part_of(self.X, rows, columns)
+            else:
+                block = self.X[rows, columns]
             if self.center is not None:
                 # In double precision, as the centre.
                 block = block - self._to_device(self.center[columns].T)
@@ -130,10 +132,10 @@ class ArrayDesign(MatrixDesign):
 
     def is_zero(self):
         first = 0.0 if self.center is None else self.X[:1, :]
-        return not any(
-            bool(self._namespace.any(self.X[rows, :] != first))
-            for rows in slices(self.shape[0], self._block_size(self.shape[1]))
-        )
+        for rows in slices(self.shape[0], self._block_size(self.shape[1])):
+            if self._namespace.any(self.X[rows, :] != first):
+                return False
+        return True
 
 
 class DenseDesign(ArrayDesign):
@@ -142,14 +144,16 @@ class DenseDesign(ArrayDesign):
     Shapes: X (n_rows, n_columns).
     """
 
+    _block_bytes, _least_rows = CACHE_BYTES, ROW_BLOCK
+
     # From the left: BLAS takes half the time where a few vectors lie side by side.
     def _times(self, coef):
-        if self._goes_by_tiles(coef.dtype):
+        if self.X.dtype == np.float32 and self._needs_digits(coef.dtype):
             product = np.zeros((coef.shape[1], len(self.X)), coef.dtype)
             for rows, columns, tile in self._tiles(coef.dtype):
                 product[:, rows] += coef[columns].T @ tile.T
             return product.T
-        parts = _small_products(self.X, coef)
+        parts = None if coef.shape[1] == 1 else _small_products(self.X, coef)
         if parts is None:
             return (coef.T @ self.X.T).T
         product = np.empty((coef.shape[1], len(self.X)), self.X.dtype)
@@ -158,26 +162,25 @@ class DenseDesign(ArrayDesign):
         return product.T
 
     def _transpose_times(self, slopes):
-        if self._goes_by_tiles(slopes.dtype):
+        if self.X.dtype == np.float32 and self._needs_digits(slopes.dtype):
             product = np.zeros((slopes.shape[1], self.shape[1]), slopes.dtype)
             for rows, columns, tile in self._tiles(slopes.dtype):
                 product[:, columns] += slopes[rows].T @ tile
             return product.T
-        parts = _small_products(self.X, slopes)
+        parts = None if slopes.shape[1] == 1 else _small_products(self.X, slopes)
         if parts is None or self.X.dtype != np.float32:
             # A matmul of few results would hold up the other threads of Python.
             return np.dot(slopes.T, self.X).T
         return sum(np.dot(slopes[rows].T, self.X[rows]) for rows in parts).T
 
-    def _goes_by_tiles(self, dtype):
-        """Whether products in a precision take X in parts that are converted to it."""
-        is_single = self.X.dtype == np.float32
-        return is_single and (dtype != np.float32 or self.center is not None)
+    def _needs_digits(self, dtype):
+        """Whether X in single precision is converted, or centred, before a product."""
+        return dtype != np.float32 or self.center is not None
 
     def _rest_of_center(self, dtype):
-        if not (self._goes_by_tiles(dtype) and dtype == np.float32):
-            return self.center
-        return self.center - self.center.astype(np.float32)
+        if self.X.dtype == dtype == np.float32:  # tiles are centred, with rounding
+            return self.center - self.center.astype(np.float32)
+        return self.center
 
     def _tiles(self, dtype):
         """X in a precision, in parts that stay in cache."""
@@ -197,13 +200,10 @@ class DenseDesign(ArrayDesign):
 
     def _weighted_sum(self, weights):
         # Without a copy of X in double precision.
-        return sum(
-            self.X[rows].astype(np.float64, copy=False).T @ weights[rows]
-            for rows in slices(self.shape[0], ROW_BLOCK)
-        )
-
-    def _block_size(self, width):
-        return max(ROW_BLOCK, n_per_block(8 * width))
+        total = 0.0
+        for rows in slices(self.shape[0], ROW_BLOCK):
+            total += self.X[rows].astype(np.float64, copy=False).T @ weights[rows]
+        return total
 
     def _product_size(self, width):
         # Products of some 2**28 multiplications are worth threads.
@@ -212,13 +212,15 @@ class DenseDesign(ArrayDesign):
 
     def gram(self, dtype=np.float64):
         parts = self._arrays(self._product_size(self.shape[1]), dtype=dtype)
-        blocks = (block.T for _, block in parts)
-        return _sum_of_squares(blocks, self.shape[1], dtype)
+        return _sum_of_squares(parts, self.shape[1], dtype)
 
     def outer_gram(self):
-        parts = slices(self.shape[1], self._product_size(self.shape[0]))
-        blocks = (self._centered_columns(columns) for columns in parts)
-        product = _sum_of_squares(blocks, self.shape[0], self.dtype)
+        size = self._product_size(self.shape[0])
+        parts = (
+            (columns, self._centered_columns(columns).T)
+            for columns in slices(self.shape[1], size)
+        )
+        product = _sum_of_squares(parts, self.shape[0], self.dtype)
         return scaled_gram(product, self.row_scale)
 
     def weighted_grams(self, weights):
@@ -231,7 +233,7 @@ class DenseDesign(ArrayDesign):
 
     def spectrum(self):
         size = min(self.shape)
-        if size**2 * self.dtype.itemsize <= max(self.n_bytes, LARGE_BYTES // 4):
+        if size**2 * self.dtype.itemsize <= max(self.X.nbytes, LARGE_BYTES // 4):
             return super().spectrum()
         # X in single precision leaves no room for both triangles.
         values = packed_eigenvalues(self._packed_gram(size), size)
@@ -297,13 +299,13 @@ class DeviceDesign(ArrayDesign):
     is_on_device = True
     _as_dtype = staticmethod(as_dtype)
 
+    def __init__(self, X, center=None, row_scale=None):
+        super().__init__(X, center, row_scale)
+        self.storage_dtype, self.n_stored = dtype_of(X), X.shape[0] * X.shape[1]
+
     @property
     def _namespace(self):
         return namespace_of(self.X)
-
-    @property
-    def storage_dtype(self):
-        return dtype_of(self.X)
 
     def _to_device(self, array):
         return to_device_of(array, self.X)
@@ -311,16 +313,9 @@ class DeviceDesign(ArrayDesign):
     def _to_numpy(self, array):
         return to_numpy(array)
 
-    def _part(self, rows, columns):
-        return part_of(self.X, rows, columns)
-
     def rows(self, index):
         scale = None if self.row_scale is None else self.row_scale[index]
         return self._of(rows_in(self.X, index), self.center, scale)
-
-    @property
-    def n_stored(self):
-        return self.shape[0] * self.shape[1]
 
     def _times(self, coef):
         device_coef = to_device_of(coef.astype(self.dtype, copy=False), self.X)
@@ -342,9 +337,6 @@ class DeviceDesign(ArrayDesign):
     def _stored(self):
         for rows in slices(self.shape[0], self._block_size(self.shape[1])):
             yield rows, as_dtype(rows_in(self.X, rows), self.dtype)
-
-    def _block_size(self, width):
-        return n_per_block(8 * width, MEMORY_BYTES)
 
     def outer_gram(self):
         total = 0.0
@@ -376,20 +368,20 @@ def _less_precise(dtype, storage_dtype):
     return min(np.dtype(dtype), np.dtype(storage_dtype), key=lambda kind: kind.itemsize)
 
 
-def _sum_of_squares(blocks, side, dtype):
-    """The sum of ``block @ block.T`` over blocks with so many rows."""
+def _sum_of_squares(parts, side, dtype):
+    """The sum of ``block.T @ block`` over pairs (_, block) with ``side`` columns."""
     product = np.zeros((side, side), dtype)
     strips = slices(side, ROW_BLOCK)
-    for block in blocks:
-        for rows in strips:
-            product[rows, rows.start :] += block[rows] @ block[rows.start :].T
-    for rows in strips:  # the lower triangle from the upper one
-        product[rows.stop :, rows] = product[rows, rows.stop :].T
+    for _, block in parts:
+        for strip in strips:
+            product[strip, strip.start :] += block[:, strip].T @ block[:, strip.start :]
+    for strip in strips:  # the lower triangle from the upper one
+        product[strip.stop :, strip] = product[strip, strip.stop :].T
     return product
 
 
 def _small_products(X, vectors, most=1_000_000, most_bytes=48, least_rows=32):
-    """Slices of rows whose products with a few vectors are small ones, or None."""
+    """Slices of rows whose products with two vectors or more are small, or None."""
     n_rows, n_vectors = len(X), vectors.shape[1]
     is_alike = vectors.dtype == X.dtype and X.flags.c_contiguous
     if not (is_alike and 1 < n_vectors <= most_bytes // X.itemsize):

@@ -285,22 +285,17 @@ class MatrixDesign(InMemoryDesign):
     Shapes: X (n_rows, n_columns); center (n_columns, 1); row_scale (n_rows, 1).
     """
 
+    dtype = storage_dtype = np.dtype(np.float64)
+    side, n_stored = "columns", 0
+
     def __init__(self, X, center=None, row_scale=None):
         self.X, self.shape = X, X.shape
         self.center, self.row_scale = center, row_scale
+        self.storage_dtype, self.n_stored = X.dtype, X.size
+        self.side = "columns" if X.shape[1] <= X.shape[0] else "rows"
 
     def _of(self, X, center, row_scale):
         return type(self)(X, center, row_scale)
-
-    dtype = np.dtype(np.float64)
-
-    @property
-    def storage_dtype(self):
-        return self.X.dtype
-
-    @property
-    def n_stored(self):
-        return self.X.size
 
     def centered(self, weights):
         weights = weights.astype(np.float64)

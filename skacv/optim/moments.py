@@ -36,13 +36,12 @@ class Moments:
         else:
             scatter = rows.T @ rows
             scatter *= weights[0]
-        self._add(total, mean, scatter)
+        self.add(total, mean, scatter)
 
-    def merge(self, moments):
-        if moments.weight:
-            self._add(moments.weight, moments.mean, moments.scatter)
-
-    def _add(self, weight, mean, scatter):
+    def add(self, weight, mean, scatter):
+        """Add rows of which these are the weight, the means and the scatter."""
+        if not weight:
+            return
         total, shift = self.weight + weight, mean - self.mean
         self.scatter += scatter
         self.scatter += np.outer(shift * (self.weight * weight / total), shift)
@@ -140,7 +139,7 @@ def merged(moments):
     """Moments of the union of the groups."""
     union = Moments(len(moments[0].mean))
     for group in moments:
-        union.merge(group)
+        union.add(group.weight, group.mean, group.scatter)
     return union
 
 

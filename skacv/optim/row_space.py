@@ -15,12 +15,10 @@ class RowSpaceDesign(DenseDesign):
     Shapes: X (n_rows, n_basis); basis (n_features, n_basis).
     """
 
-    # As the matrix itself has it, which has more columns than rows.
-    side = "rows"
-
     def __init__(self, X, center=None, row_scale=None, *, basis):
         super().__init__(X, center, row_scale)
-        self.basis = basis
+        # The matrix itself has more columns than rows.
+        self.basis, self.side = basis, "rows"
 
     def _of(self, X, center, row_scale):
         return RowSpaceDesign(X, center, row_scale, basis=self.basis)

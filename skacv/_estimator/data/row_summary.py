@@ -341,7 +341,7 @@ class RowSummary(BaseEstimator):
         self._check_mergeable(summary)
         self._ranges = joined_ranges(self._ranges, summary._ranges)
         for moments, added in zip(self._moments, summary._moments):
-            moments.merge(added)
+            moments.add(added.weight, added.mean, added.scatter)
         self._sample, dropped = drawn(self._sample, summary._sample, self.n_sampled)
         self._add_moments(dropped)
         self._n_rows += summary._n_rows
