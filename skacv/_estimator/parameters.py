@@ -87,11 +87,6 @@ def _is_same(a, b):
     return bool(a == b)
 
 
-def keeps_data(estimator):
-    """``keep_data``, where there is that parameter."""
-    return getattr(estimator, "keep_data", False)
-
-
 def set_parameters(estimator, arguments):
     """Store the ``locals()`` of ``__init__``, each as the attribute of its name."""
     vars(estimator).update(arguments)

@@ -6,7 +6,7 @@ from dask.base import tokenize
 
 from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.parameters import keeps_data, to_python_scalar
+from .._estimator.parameters import to_python_scalar
 from .._estimator.run.conditioning import warn_of_uneven_columns
 from .._estimator.run.source import Source
 from ..optim.array_path import PathCache
@@ -22,17 +22,9 @@ class DaskSource(Source):
 
     live_type = RunOnWorkers
 
-    token: str = ""
-
     def validate(self, estimator, spec):
         """Identify the collections: equal ones have the same token."""
         self.token = tokenize(self.X, self.y, self.sample_weight)
-
-    def is_of(self, source):
-        return False  # tokens decide
-
-    def is_same(self, source):
-        return isinstance(source, DaskSource) and source.token == self.token
 
     def problem(self, estimator, run, params, recorded):
         """The problem of these rows, with its folds side by side, and no groups."""
@@ -45,10 +37,8 @@ class DaskSource(Source):
             )
         data = data_of(estimator, run.spec, self.X, self.y, self.sample_weight)
         check_loo(estimator.loo, data.n_samples)
+        run.side_runs = FoldRuns(data.fits)
         return data, [], None
-
-    def side_runs(self, estimator, run):
-        return FoldRuns(run.data.fits)
 
     def finish(self, estimator, run):
         """The run from which estimates are computed; automatic ones are off."""
@@ -83,7 +73,7 @@ def check_settings(estimator, spec, params):
             "without batches, Hessian or preconditioner, such as gradient descent or "
             "Nesterov's acceleration."
         )
-    if keeps_data(estimator):
+    if estimator.keep_data:
         raise ValueError(
             "keep_data=True keeps X and y in memory, where Dask input may not fit: set "
             "keep_data=False."

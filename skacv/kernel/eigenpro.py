@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._estimator.run.plan import Solver
+from .._estimator.run.plan import SCHEDULES, Solver
 from ..optim.namespaces import free_bytes
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
@@ -105,7 +105,7 @@ class KernelSolver(Solver):
     def on(self, problem, seed):
         name = self.name_on(len(problem.target))
         if name != "eigenpro":
-            return Solver.named(name).schedule
+            return SCHEDULES[name](1.0)
         return self._eigenpro(problem, np.random.RandomState(seed))
 
     def _eigenpro(self, problem, rng, n_roundings=1000):

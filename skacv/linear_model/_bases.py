@@ -12,8 +12,8 @@ from .._estimator.prediction.predictions import RecordedRegressor
 from .._estimator.run.fit import TrajectoryModel
 from .._estimator.run.plan import (
     N_SMOOTH_STRENGTHS,
+    SCHEDULES,
     InRandomBatches,
-    InverseStrengths,
     ModelSpec,
     Solver,
     Strengths,
@@ -36,7 +36,7 @@ class SquaredErrorRegressor(
     }
 
     def _spec(self):
-        strengths, solver = Strengths(self.alpha), Solver.named(self.solver)
+        strengths, solver = Strengths(self.alpha), Solver(SCHEDULES[self.solver](1.0))
         return ModelSpec.of(self, self._penalty, strengths, solver, is_quadratic=True)
 
     @property
@@ -69,10 +69,10 @@ SMOOTH_PATH = {"n_path": N_SMOOTH_STRENGTHS, **CURVED_PATH}
 
 
 def solver_of(estimator):
-    """The solver with this name."""
+    """The solver that an estimator names, in batches or with all rows."""
     if estimator.solver == "sgd":
         return InRandomBatches(None, estimator.batch_size, estimator.power_t)
-    return Solver.named(estimator.solver)
+    return Solver(SCHEDULES[estimator.solver](1.0))
 
 
 class CurvedRegressor(RecordedRegressor, TrajectoryModel):
@@ -133,6 +133,6 @@ class InverselyPenalized(CurvedClassifier):
         if self.solver == "newton" and not is_smooth:
             raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
         path = SMOOTH_PATH if is_smooth else CURVED_PATH
-        strengths = InverseStrengths(self.C, **path)
+        strengths = Strengths(self.C, "C", is_sum=True, is_inverse=True, **path)
         outputs, solver = self._outputs, solver_of(self)
         return ModelSpec.of(self, self._penalty, strengths, solver, outputs=outputs)

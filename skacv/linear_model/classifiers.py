@@ -11,7 +11,7 @@ from .._estimator.docstrings import INVERSE, documented
 from .._estimator.parameters import set_parameters, to_python_scalar
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.prediction.inference import LogisticInference
-from .._estimator.run.plan import Solver
+from .._estimator.run.plan import SCHEDULES, Solver
 from .._typing import RandomState
 from ..optim.losses import Logistic, Multinomial, SmoothedHinge, SquaredHinge
 from ..optim.penalties import ElasticNet, SquaredL2
@@ -159,7 +159,7 @@ default="auto"
         has_strengths = len(spec.strengths) > 1 and self.l1_ratio == 0
         if not (is_automatic and has_strengths):
             return spec
-        return replace(spec, solver=NewtonOnManyRows.named("auto"))
+        return replace(spec, solver=NewtonOnManyRows(SCHEDULES["auto"](1.0)))
 
     def _class_loss(self, n_classes):
         return Logistic() if n_classes == 2 else Multinomial()

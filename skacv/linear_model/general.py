@@ -1,6 +1,6 @@
 """Regression and classification with any loss, penalty and schedule."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -62,19 +62,6 @@ def named(part, table):
     return table[part] if isinstance(part, str) else part
 
 
-@dataclass(frozen=True)
-class TimesStrength(Strengths):
-    """alpha, if it multiplies the strength of a given penalty, or zero without one."""
-
-    factor: float = 1.0
-
-    def strength_of(self, value, data):
-        return float(value * self.factor)
-
-    def value_of(self, strength, data):
-        return float(strength / (self.factor or 1.0))
-
-
 def spec_of_parts(estimator, ratio=Strengths.ratio, **settings):
     """The specification of a run from ``alpha``, ``penalty`` and ``schedule``.
 
@@ -83,8 +70,8 @@ def spec_of_parts(estimator, ratio=Strengths.ratio, **settings):
     penalty = Zero() if estimator.penalty is None else estimator.penalty
     penalty = named(penalty, PENALTIES)
     n_path = N_SMOOTH_STRENGTHS if penalty.is_linear else Strengths.n_path
-    strengths = TimesStrength(
-        estimator.alpha, n_path=n_path, ratio=ratio, factor=penalty.strength
+    strengths = Strengths(
+        estimator.alpha, factor=penalty.strength, n_path=n_path, ratio=ratio
     )
     solver = Solver(replace(named(estimator.schedule, SCHEDULES), step_size=1.0))
 

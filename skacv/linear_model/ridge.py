@@ -16,6 +16,7 @@ from .._estimator.parameters import (
 )
 from .._estimator.run.plan import (
     N_SMOOTH_STRENGTHS,
+    SCHEDULES,
     ModelSpec,
     Solver,
     Strengths,
@@ -201,7 +202,7 @@ class IterativeRidge(SquaredErrorRegressor):
         elif self.solver == "heavy_ball":
             solver = Solver(HeavyBall(1.0, float(self.momentum)))
         else:
-            solver = Solver.named(self.solver)
+            solver = Solver(SCHEDULES[self.solver](1.0))
         return ModelSpec.of(self, ridge_penalty, strengths, solver, is_quadratic=True)
 
     def _default_patience(self):

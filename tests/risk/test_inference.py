@@ -359,9 +359,7 @@ def test_runs_in_the_space_of_the_rows(model, rng, monkeypatch):
     model.set_params(keep_data=True, risk="exact", random_state=0)
     tables = []
     for pays in (True, False):
-        monkeypatch.setattr(
-            data_reduction.InRowSpace, "pays", lambda self, pays=pays: pays
-        )
+        monkeypatch.setattr(data_reduction, "rotation_pays", lambda *_, pays=pays: pays)
         fitted = model.fit(X, y)
         assert isinstance(fitted._data, RowSpaceData) == pays
         tables.append(fitted.coef_table([0, 140], covariance=np.eye(150)))

@@ -27,7 +27,9 @@ NAMES = ("n_features_in_", "feature_names_in_")
 
 def validated_rows(estimator, X, **settings):
     """Rows as scikit-learn validates them, in floating point; sparse ones are CSR."""
-    X, arguments = _to_validate(estimator, X)
+    arguments = {"dtype": [np.float64, np.float32]}
+    if type(X) is not np.ndarray or X.dtype.kind not in NUMBERS:
+        X, arguments = _to_validate(estimator, X)
     X = validate_data(estimator, X, **arguments | settings)
     return _in_floating_point(X) if sparse.issparse(X) else X
 
@@ -37,9 +39,15 @@ def validated_data(estimator, X, y, **settings):
 
     Targets are in NumPy. Nothing is set on the estimator.
     """
-    y, of_classes = target_array(y), is_classifier(estimator)
-    X, arguments = _to_validate(estimator, X)
-    if y is not None:  # or scikit-learn says so
+    of_classes, arguments = (
+        is_classifier(estimator),
+        {"dtype": [np.float64, np.float32]},
+    )
+    if type(y) is not np.ndarray or y.dtype.kind == "O":
+        y = target_array(y)
+    if type(X) is not np.ndarray or X.dtype.kind not in NUMBERS:
+        X, arguments = _to_validate(estimator, X)
+    if y is not None:  # scikit-learn says that it must be given
         check_target(y, of_classes, settings.get("multi_output", False))
     holder = object.__new__(type(estimator))
     vars(holder).update(vars(estimator))
@@ -59,8 +67,6 @@ def names_of(estimator):
 
 def _to_validate(estimator, X):
     """Rows that scikit-learn can validate, and the arguments for that."""
-    if type(X) is np.ndarray and X.dtype.kind in NUMBERS:
-        return X, {"dtype": [np.float64, np.float32]}
     check_columns(X)
     namespace = namespace_of(X) if is_foreign(X) else np
     takes_sparse = get_tags(estimator).input_tags.sparse
@@ -160,8 +166,6 @@ def check_size(name, least, largest, limit=1e70):
 
 def target_array(y):
     """Targets as an array of NumPy with the dtype of their values; sparse, or None."""
-    if type(y) is np.ndarray and y.dtype.kind != "O":
-        return y
     y = on_host(y)
     if y is None or sparse.issparse(y):
         return y

@@ -9,6 +9,7 @@ is then that of the data.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -67,16 +68,16 @@ class PseudoRowData(ColumnData):
 
 
 def on_pseudo_rows(data, folds):
-    """Data with the squared error, and folds, on few rows of the same moments, or None.
+    """Data with the squared error, and folds, on few rows with the same moments.
 
     None where these are more than a quarter of the rows, or moments have few digits.
     """
     problem = data.problem
     n_rows, n_outputs = problem.target.shape
     n_pseudo_rows = 1 + len(data.center) + n_outputs
-    if any(have_repeats(rows) for fold in folds for rows in fold):
+    if any(map(have_repeats, chain.from_iterable(folds))):
         return None
-    codes = (parts_of_rows(fold, n_rows) for fold in folds)
+    codes = map(parts_of_rows, folds, repeat(n_rows))
     groups = group_rows(codes, n_rows, n_rows // (4 * n_pseudo_rows))
     if groups is None:
         return None
@@ -96,9 +97,8 @@ def on_pseudo_rows(data, folds):
         largest_weight=problem.largest_weight,
         n_samples=n_rows,
     )
-    reduced = data.as_kind(
-        PseudoRowData, problem=problem, all_rows=data, all_folds=folds
-    )
+    fields = {**vars(data), "problem": problem}
+    reduced = PseudoRowData(**fields, all_rows=data, all_folds=folds)
     # (n_groups, n_folds) -> rows of the groups that a fold has.
     is_in = np.repeat(membership, n_pseudo_rows, axis=0)
     reduced_folds = []

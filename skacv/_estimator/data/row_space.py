@@ -26,7 +26,7 @@ class RowSpaceData(ColumnData):
             coordinates = np.hstack([coordinates, ones])
         rotated = RowSpaceDesign(coordinates, basis=basis)
         problem = replace(data.problem, design=rotated)
-        return data.as_kind(cls, problem=problem, on_columns=data)
+        return cls(**{**vars(data), "problem": problem}, on_columns=data)
 
     @property
     def observed(self):
@@ -68,7 +68,8 @@ class RowSpaceData(ColumnData):
     def phases(self, recorded):
         return _on(recorded, self.basis.shape[1], self.has_constant)
 
-    def recorded_phases(self, phases):
+    def phases_on_columns(self, phases):
+        """Phases of the run, as they are recorded."""
         return _on(phases, self.basis.shape[0], self.has_constant)
 
 

@@ -466,9 +466,6 @@ class RowSummary(BaseEstimator):
             total.add_rows(self._sample["row"].copy(), self._sample["weight"])
         return total
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_moments")
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -1,6 +1,6 @@
 """From the data of a user to the problem of the algorithm, and back."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -32,11 +32,7 @@ class TrainingData:
     is_centered: bool  # rows and targets, by their means
     has_constant: bool  # an intercept is the last coefficient
 
-    def as_kind(self, kind, **changes):
-        """The same data as a subclass, with other fields."""
-        for field in fields(self):
-            changes.setdefault(field.name, getattr(self, field.name))
-        return kind(**changes)
+    basis = None  # (n_features, n_rows), if the run is on coordinates of the rows in it
 
     @property
     def has_flat_predictions(self):
@@ -92,10 +88,6 @@ class TrainingData:
     def phases(self, recorded):
         """Recorded phases as those of a run of this problem."""
         return recorded
-
-    def recorded_phases(self, phases):
-        """Phases of a run of this problem as they are recorded."""
-        return phases
 
     def rows_of_samples(self, samples):
         """The rows of the problem that samples are; -1 for samples that are none."""

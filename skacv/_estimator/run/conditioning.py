@@ -12,9 +12,10 @@ from ...optim.design import ROUNDINGS
 def warn_of_uneven_columns(
     problem, trajectory, has_constant, n_sampled=500, ratio=10, share=0.1
 ):
-    """Warn where the largest column is ``ratio`` times as large as a quarter of all.
+    """Warn of columns that limit the step of others, far from their limits.
 
-    And where these have covered less than a ``share`` of the distance to their limits.
+    The largest is ``ratio`` times as large as a quarter of all columns, and these have
+    covered less than a ``share`` of the distance to the limits of their coefficients.
     """
     if not trajectory.coef[-1].any():
         return
@@ -28,7 +29,11 @@ def warn_of_uneven_columns(
     rows = np.unique(np.linspace(0, n_rows - 1, n_sampled).astype(int))
     # The last column may be that of the intercept.
     design = problem.design.features if has_constant else problem.design
-    squares = _mean_squares(design.rows(rows))
+    design = design.rows(rows)
+    squares = design.column_sizes()[0] ** 2 / design.shape[0]
+    if design.center is not None:  # columns that are constant but for rounding
+        rounding = ROUNDINGS * np.finfo(float).eps * design.center[:, 0]
+        squares[squares <= rounding**2] = 0
     squares = squares[squares > 0]
     if not squares.size:
         return
@@ -48,15 +53,6 @@ def warn_of_uneven_columns(
             "Scale the columns first (StandardScaler), or increase max_iter.",
             ConvergenceWarning,
         )
-
-
-def _mean_squares(design):
-    """Mean square of every column; zero where a column is constant but for rounding."""
-    squares = design.column_sizes()[0] ** 2 / design.shape[0]
-    if design.center is not None:
-        rounding = ROUNDINGS * np.finfo(float).eps * design.center[:, 0]
-        squares[squares <= rounding**2] = 0
-    return squares
 
 
 def warn_of_far_targets(problem, trajectory):

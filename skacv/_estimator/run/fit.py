@@ -25,14 +25,14 @@ from ...risk.left_out.replicas import replicas_beside
 from ...risk.left_out.side_runs import SideFolds
 from ..collections import is_collection, on_workers
 from ..data.training_data import column_data, replace_fitted
-from ..devices import in_numpy, of_record
+from ..devices import attributes_on_device_of, in_numpy, of_record
 from ..estimates.fitted_state import MOST_KEPT
 from ..estimates.folds import routing_of
 from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
 from ..estimates.readers import ESTIMATES, estimates_on, read
 from ..estimates.recording import SECONDS_TO_READ, Limit, Price
-from ..parameters import are_same, keeps_data, snapshot
+from ..parameters import are_same, snapshot
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data_reduction import reduce_data
 from .plan import ModelSpec
@@ -78,16 +78,12 @@ class FitRun:
 
 
 class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
-    """Base class of linear models that record their trajectory and estimate its risk.
+    """Base class of models that record their trajectory and estimate its risk."""
 
-    A subclass defines ``_spec()``, a :class:`ModelSpec` of its run, and
-    ``_encoded_samples(X, y, sample_weight)``, validated :class:`Samples` and an
-    :class:`EncodedTarget`. ``_warn_of(run)`` are warnings about a FinishedRun.
-    """
-
+    # A subclass defines ``_spec()``, a ModelSpec of its run, and ``_encoded_samples(X,
+    # y, sample_weight)``, which returns validated Samples and an EncodedTarget.
     _follows_X = True
-    # While a run may go on.
-    _live = None
+    _live = None  # the run, while it may be continued
     get_metadata_routing = routing_of
 
     # ------------------------------------------------------------------ fit
@@ -167,12 +163,12 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         is_over, _ = fit_to(self, (X, y, sample_weight), params, True, n_updates)
         return is_over
 
-    # ------------------------------------------------ what is another for kernels
+    # ------------------------------------------------ overridden by kernel machines
 
     @property
     def _keeps_rows(self):
         """Whether the fitted estimator keeps the rows, as a copy."""
-        return keeps_data(self)
+        return self.keep_data
 
     def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem of the samples, and the folds of samples as rows of it."""
@@ -305,9 +301,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
             return None
         return held_out_losses_of(self, ESTIMATES[name], y)
 
-    def __sklearn_is_fitted__(self):
-        return "coef_" in vars(self)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -360,15 +353,19 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     source.warn(former, finished)
     # The fitted attributes.
     data = run.data
-    kept = data if keeps_data(estimator) else None
+    if spec.is_dual:
+        kept = data.put_away()
+    else:
+        kept = data if estimator.keep_data else None
+    phases = run.trajectory.phases
     attributes |= {
-        "_phases": data.recorded_phases(run.trajectory.phases),
+        "_phases": phases if data.basis is None else data.phases_on_columns(phases),
         "_seed": run.seed,
         "_loss": data.problem.loss,
         "_row_weights": data.sample_weights,
         "_groups": run.groups,
         "_has_intercept": bool(estimator.fit_intercept),
-        "_data": data.put_away() if spec.is_dual else kept,
+        "_data": kept,
         "_live": run if run.settings else None,
         "_columns": data.columns,
         "_replicas": None,
@@ -378,7 +375,10 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
         "_host_arrays": {},
         "_is_numpy_view": False,
     }
-    replace_fitted(estimator, source.on_device_of_X(estimator, attributes))
+    if source.is_foreign:
+        rows = source.X, source.y
+        attributes = attributes_on_device_of(*rows, estimator, attributes)
+    replace_fitted(estimator, attributes)
     return is_over, run.estimates
 
 
@@ -412,8 +412,8 @@ def _begun(estimator, spec, source, params, resume, n_updates):
     run.plan = spec.plan(run.data, seed, run.folds)
     if done:
         run.plan = as_recorded(run.plan, done, problem.design.dtype)
-    else:  # a record has no folds that could be continued
-        run.side_runs = source.side_runs(estimator, run)
+    elif run.side_runs is None:  # a record has no folds that could be continued
+        run.side_runs = estimator._side_runs(run)
     spec.solver.check([*done, *run.plan])
     run.live = source.live_type(
         problem, run.plan, start, done=done, tol=spec.tol, side_runs=run.side_runs
@@ -428,7 +428,9 @@ def _progress(estimator, source, run, planned):
     def reconstruct(coef):
         attributes = in_use(run.spec, *data.coefficients(coef[None]))
         attributes |= {**data.names, "_loss": data.problem.loss}
-        return source.on_device_of_X(estimator, attributes)
+        if not source.is_foreign:
+            return attributes
+        return attributes_on_device_of(source.X, source.y, estimator, attributes)
 
     n_planned = sum(phase.n_updates for phase in run.plan)
     return FitProgress(

@@ -44,6 +44,9 @@ class Strengths:
     # The objective is a sum over the rows and a penalty, which weighs more where rows
     # are left out; else it has the mean over the rows.
     is_sum: bool = False
+    # The parameter multiplies the sum over the rows, as C does, not the penalty.
+    is_inverse: bool = False
+    factor: float = 1.0  # strength of the penalty that the parameter multiplies, or 0
     # The number of strengths of a "path", and its last over its first.
     n_path: int = 30
     ratio: float = 1e-3
@@ -56,22 +59,8 @@ class Strengths:
         return self.n_path if isinstance(self.values, str) else np.size(self.values)
 
     def unit(self, data):
-        """The parameter's value at which the strength is one."""
+        """The parameter's value at which the strength is one, for a factor of one."""
         return data.total_weight if self.is_sum else 1.0
-
-    def strength_of(self, value, data):
-        """The strength that a value of the parameter means."""
-        return float(value / self.unit(data))
-
-    def value_of(self, strength, data):
-        """The parameter's value of a strength."""
-        return float(strength * self.unit(data))
-
-    def check(self, values):
-        if not np.isfinite(values).all() or (values < 0).any():
-            raise ValueError(
-                f"{self.name} must be finite and not negative, got {values.tolist()}."
-            )
 
     def on(self, data, penalty):
         """All strengths in order; ``penalty(1.0)`` is the penalty of strength one."""
@@ -83,8 +72,24 @@ class Strengths:
                 f"{self.name} must be a number, a sequence of numbers or 'path', got "
                 f"an array of shape {values.shape}."
             )
-        self.check(values)
-        return [self.strength_of(value, data) for value in values.tolist()]
+        if self.is_inverse:
+            if np.isnan(values).any() or (values <= 0).any():
+                raise ValueError(
+                    f"{self.name} must be positive, got {values.tolist()}."
+                )
+            return (1 / (values * self.unit(data))).tolist()
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError(
+                f"{self.name} must be finite and not negative, got {values.tolist()}."
+            )
+        return (values * self.factor / self.unit(data)).tolist()
+
+    def value_of(self, strength, data):
+        """The parameter's value of a strength."""
+        value = strength * self.unit(data)
+        if not self.is_inverse:
+            return float(value / (self.factor or 1.0))
+        return 1 / value if strength else np.inf
 
     def _path(self, problem, penalty):
         n_columns = problem.design.shape[1]
@@ -100,24 +105,6 @@ class Strengths:
         return np.geomspace(largest, self.ratio * largest, len(self)).tolist()
 
 
-@dataclass(frozen=True)
-class InverseStrengths(Strengths):
-    """C, which multiplies the sum over the rows instead of the penalty."""
-
-    name: str = "C"
-    is_sum: bool = True
-
-    def check(self, values):
-        if np.isnan(values).any() or (values <= 0).any():
-            raise ValueError(f"C must be positive, got {values.tolist()}.")
-
-    def strength_of(self, value, data):
-        return float(1 / (value * data.total_weight))
-
-    def value_of(self, strength, data):
-        return 1 / (strength * data.total_weight) if strength else np.inf
-
-
 def ridge_penalty(strength, n_features):
     """The ridge penalty, the same for any number of coefficients."""
     return SquaredL2(strength)
@@ -131,10 +118,6 @@ class Solver:
     """The schedule of a run, with a step of one; it may depend on the data."""
 
     schedule: Any
-
-    @classmethod
-    def named(cls, name):
-        return cls(SCHEDULES[name](1.0))
 
     def on(self, problem, seed):
         """The schedule for a problem; what is random in it is drawn by the seed."""
@@ -211,12 +194,6 @@ def sees_moments_alone(update):
 # ------------------------------------------------------------ specification
 
 
-def outputs_of_targets(y):
-    """Properties of the outputs for targets y, before a run."""
-    shape = np.asarray(y).shape
-    return {"n_outputs": shape[1] if len(shape) > 1 else 1}
-
-
 @dataclass(frozen=True)
 class ModelSpec:
     """The specification of a run, from the parameters of an estimator."""
@@ -235,8 +212,9 @@ class ModelSpec:
     # without some of the rows has the steps of the run as they are.
     is_dual: bool = False
     corrects_loo: bool = True  # linearised leave-one-out, at some iterates
-    # ``outputs(y)``, properties of the outputs before a run, for ``RunCost``.
-    outputs: Callable[[Any], dict] = outputs_of_targets
+    # ``outputs(y)``, properties of the outputs before a run, for ``RunCost``; None: as
+    # many outputs as y has columns.
+    outputs: Callable[[Any], dict] | None = None
 
     @classmethod
     def of(cls, estimator, penalty, strengths, solver, **settings):
@@ -320,6 +298,11 @@ class ModelSpec:
     def cost(self, shape, y):
         """The cost of a run on X of that shape, before the run."""
         n_columns = shape[1] + self.has_constant
+        if self.outputs is None:
+            y_shape = np.asarray(y).shape
+            outputs = {"n_outputs": y_shape[1] if len(y_shape) > 1 else 1}
+        else:
+            outputs = self.outputs(y)
         update = self.solver.update(shape[0])
         # Any strengths, if they differ: one update is that of several or not.
         numbers = range(len(self.strengths))
@@ -330,7 +313,7 @@ class ModelSpec:
             rules=[(update, penalty) for penalty in penalties],
             is_quadratic=self.is_quadratic,
             correction=self.corrects_loo,
-            **self.outputs(y),
+            **outputs,
         )
 
     def patience(self, recorded=()):

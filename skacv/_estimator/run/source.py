@@ -15,11 +15,9 @@ from ...optim.run import LiveRun
 from ..collections import is_collection, on_workers
 from ..data.row_summary import RowSummary
 from ..data.training_data import EncodedTarget, Samples, are_equal
-from ..devices import attributes_on_device_of
 from ..estimates.folds import asked_folds
 from ..estimates.left_out import check_loo
 from ..estimates.readers import FinishedRun
-from ..parameters import keeps_data
 from .plan import sees_moments_alone
 from .summary_data import (
     check_estimates,
@@ -47,7 +45,7 @@ def source_of(spec, X, y, sample_weight):
         return on_workers("fit").DaskSource(*passed)
     if isinstance(X, RowSummary):
         return SummarySource(*passed)
-    return (DeviceSource if is_foreign(X) else ArraySource)(*passed, shape_of(X))
+    return ArraySource(*passed, shape_of(X), is_foreign=is_foreign(X))
 
 
 def shape_of(X):
@@ -63,19 +61,26 @@ def takes_moments_of(spec, X):
 
 @dataclass(eq=False)
 class Source:
-    """The rows of a fit; a subclass for each kind of X, which it validates first.
+    """The rows of a fit, by a subclass for each kind of X."""
 
-    ``problem(estimator, run, params, recorded)`` are the data of the run, the folds as
-    rows of these, and the group of every sample or None.
-    """
+    # ``validate(estimator, spec)`` comes first. ``problem(estimator, run, params,
+    # recorded)`` returns the data of the run, the folds as rows of these, and the group
+    # of every sample or None.
 
     X: Any
     y: Any
     sample_weight: Any
     shape: tuple = ()
     loss: Any = None
+    # Once validated, what two sources of the same rows have in common: any objects with
+    # an equality, and arrays.
+    token: Any = None
+    arrays: tuple = ()
+    is_foreign: bool = False  # X is of another namespace: fitted arrays are where it is
 
     live_type: ClassVar = LiveRun
+    # Objects that are passed again have the same rows, unless more have been added.
+    is_fixed: ClassVar = False
 
     @property
     def passed(self):
@@ -85,15 +90,20 @@ class Source:
     def is_of(self, source):
         """Whether the rows are surely the same: those of the very same objects."""
         return (
-            type(self) is type(source)
+            self.is_fixed
+            and type(self) is type(source)
             and self.X is source.X
             and self.y is source.y
             and self.sample_weight is source.sample_weight
         )
 
-    def side_runs(self, estimator, run):
-        """What runs in the same products: folds, random labels."""
-        return estimator._side_runs(run)
+    def is_same(self, source):
+        """Whether another validated source has the same rows."""
+        if type(self) is not type(source):
+            return False
+        if self.token != source.token:
+            return False
+        return all(map(are_equal, self.arrays, source.arrays))
 
     def finish(self, estimator, run):
         """The finished run, from which estimates are computed."""
@@ -114,36 +124,25 @@ class Source:
     def warn(self, estimator, finished):
         estimator._warn_of(finished)
 
-    def on_device_of_X(self, estimator, attributes):
-        """Fitted attributes where X is."""
-        return attributes
-
 
 @dataclass(eq=False)
 class ArraySource(Source):
-    """Arrays in memory."""
+    """Arrays in memory, or on a device."""
 
     samples: Samples | None = None
     encoded: EncodedTarget | None = None
 
+    is_fixed = True
+
     def validate(self, estimator, spec):
         rows = self.X, self.y, self.sample_weight
-        self.samples, self.encoded = estimator._encoded_samples(*rows)
-        self.loss = self.encoded.loss
+        samples, encoded = estimator._encoded_samples(*rows)
+        self.samples, self.encoded, self.loss = samples, encoded, encoded.loss
+        self.arrays = samples.rows, samples.y, encoded.weights, samples.passed
 
     @property
     def passed(self):
         return self.X, self.y, on_host(self.sample_weight)
-
-    def is_same(self, source):
-        """Whether a source has the same rows."""
-        if type(self) is not type(source):
-            return False
-        return all(map(are_equal, self._arrays(), source._arrays()))
-
-    def _arrays(self):
-        samples = self.samples
-        return samples.rows, samples.y, self.encoded.weights, samples.passed
 
     def problem(self, estimator, run, params, recorded):
         if estimator.loo is not False:
@@ -159,18 +158,8 @@ class ArraySource(Source):
 
 
 @dataclass(eq=False)
-class DeviceSource(ArraySource):
-    """Arrays of another namespace: fitted arrays are where X is."""
-
-    def on_device_of_X(self, estimator, attributes):
-        return attributes_on_device_of(self.X, self.y, estimator, attributes)
-
-
-@dataclass(eq=False)
 class SummarySource(Source):
     """A RowSummary: its sampled rows, and pseudo-rows for all others."""
-
-    n_samples: int = 0
 
     def validate(self, estimator, spec):
         name, summary = type(estimator).__name__, self.X
@@ -197,20 +186,12 @@ class SummarySource(Source):
                 f"this {name} takes others "
                 f"({type(update).__name__}): use another solver, or fit to arrays."
             )
-        if keeps_data(estimator):
+        if estimator.keep_data:
             raise ValueError("keep_data=True needs the rows: fit to arrays.")
         check_outputs(estimator, summary._n_targets)
         # Rows may be added to the summary later.
-        self.n_samples = summary.n_samples_seen_
+        self.token = summary, summary.n_samples_seen_
         self.loss, _ = estimator._loss_of(None, None)
-
-    def is_same(self, source):
-        if not isinstance(source, SummarySource):
-            return False
-        return source.X is self.X and source.n_samples == self.n_samples
-
-    def is_of(self, source):
-        return False  # it may have more rows by now
 
     def problem(self, estimator, run, params, recorded):
         if params:

@@ -127,6 +127,3 @@ class TakesSummaries:
             "partial_fit has added rows, and partial_fit() without rows, or predict, "
             "fits the model to them"
         )
-
-    def __sklearn_is_fitted__(self):
-        return self._summary is not None or super().__sklearn_is_fitted__()
