@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.data.checks import NAMES, validated_data, validated_rows
 from .._estimator.estimates.folds import routing_of, splitter_of
-from .._estimator.estimates.held_out_losses import held_out_losses_of
+from .._estimator.estimates.held_out import held_out_losses_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
 from .._estimator.parameters import to_python_scalar

@@ -10,7 +10,7 @@ import numpy as np
 from ...optim.array_path import StoredPath
 from ..data.training_data import check_usable
 from ..devices import in_numpy
-from .held_out_paths import OfOneIterate, RunningPath
+from .held_out import OfOneIterate, RunningPath
 from .left_out import held_out_rows, held_out_scores
 from .readers import ESTIMATES
 

@@ -28,8 +28,7 @@ from ...risk.left_out.methods import (
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
-from .held_out_losses import losses_of
-from .held_out_paths import HeldOutPath
+from .held_out import HeldOutPath, losses_of
 
 FEWEST_ROWS = 3
 # Rows that are left out at most where leave-one-out is asked for as a criterion, and

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .advice import instead_of
-from .held_out_losses import HeldOutLosses
+from .held_out import HeldOutLosses
 
 
 class Limit(NamedTuple):

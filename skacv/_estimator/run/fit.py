@@ -28,7 +28,7 @@ from ..data.training_data import column_data, replace_fitted
 from ..devices import in_numpy, of_record
 from ..estimates.fitted_state import MOST_KEPT
 from ..estimates.folds import routing_of
-from ..estimates.held_out_losses import held_out_losses_of
+from ..estimates.held_out import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
 from ..estimates.readers import ESTIMATES, read
 from ..estimates.recording import SECONDS_TO_READ, Limit, Price
