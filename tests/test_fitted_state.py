@@ -40,7 +40,7 @@ from skacv import (
     TrajectoryRegressor,
 )
 from skacv._estimator.estimates import fitted_state
-from skacv._estimator.estimates.held_out_paths import OfOneIterate
+from skacv._estimator.estimates.held_out import OfOneIterate
 from skacv.staged import run as staged_run
 from tests.cases import covering
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._estimator.estimates.held_out_losses import HeldOutLosses
+from .._estimator.estimates.held_out import HeldOutLosses
 from .._estimator.run.stopping import Patience
 
 

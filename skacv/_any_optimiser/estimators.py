@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.data.checks import NAMES, validated_data, validated_rows
-from .._estimator.estimates.folds import group_numbers, routing_of, splitter_of
-from .._estimator.estimates.held_out_losses import held_out_losses_of
+from .._estimator.estimates.folds import routing_of, splitter_of
+from .._estimator.estimates.held_out import held_out_losses_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
 from .._estimator.parameters import to_python_scalar
@@ -118,7 +118,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             rows, diverges.
         """
         X, y, target, names, n_outputs = self._coded(X, y)
-        splitter, split_params = splitter_of(self, y, params)
+        splitter, split_params, groups = splitter_of(self, y, params)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         batches = self._batches(len(y), seed)
@@ -126,7 +126,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         names |= {**attributes, "train_path_": run.train_path}
         names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
         names["_row_weights"] = np.ones(len(y))
-        names["_groups"] = group_numbers(split_params)
+        names["_groups"] = groups
         if splitter is not None:
             names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)), y)
         rows = self._rows_left_out(len(y), rng)

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.fitted_state import MOST_RESIDUALS
-from .._estimator.estimates.held_out_losses import HeldOutLosses
+from .._estimator.estimates.held_out import HeldOutLosses
 from ..optim.losses import SquaredError
 from ..risk.averages import units_of
 from ..risk.intervals import HeldOutResiduals

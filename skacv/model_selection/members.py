@@ -27,7 +27,7 @@ from .._compat import Composition, _num_samples, check_names, validate_parameter
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import routed
-from .._estimator.estimates.folds import ShuffledFolds, group_numbers, splitter_of
+from .._estimator.estimates.folds import ShuffledFolds, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import check_records_trajectory
 from .._estimator.parameters import is_auto, is_off
@@ -348,9 +348,8 @@ def draw_once(candidates, origins, X, y, fit_params):
             continue
         if id(origin) not in drawn:
             try:
-                splitter, split_params = splitter_of(estimator, y, params)
+                splitter, split_params, groups = splitter_of(estimator, y, params)
                 splits = list(splitter.split(X, y, **split_params))
-                groups = group_numbers(split_params)
             except (TypeError, ValueError):
                 # Bad data have an error of their own.
                 weights = fit_params.get("sample_weight")

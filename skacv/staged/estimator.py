@@ -28,17 +28,13 @@ from .._compat import (
 from .._estimator.data.checks import summed
 from .._estimator.data.training_data import replace_fitted
 from .._estimator.delegation import routed
+from .._estimator.estimates.advice import INSTEAD
 from .._estimator.estimates.fitted_state import MOST_KEPT
-from .._estimator.estimates.folds import group_numbers, splitter_of
-from .._estimator.estimates.held_out_losses import held_out_losses_of
+from .._estimator.estimates.folds import splitter_of
+from .._estimator.estimates.held_out import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import (
-    INSTEAD,
-    Limit,
-    Price,
-    RecordsTrajectory,
-)
+from .._estimator.estimates.recording import Limit, Price, RecordsTrajectory
 from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
 from ..optim.losses import Logistic, Multinomial
@@ -360,12 +356,12 @@ class Staged(
         of_split = params
         if not get_config()["enable_metadata_routing"]:
             of_split = {"groups": params["groups"]} if "groups" in params else {}
-        splitter, of_split = splitter_of(self, y, of_split)
+        splitter, of_split, groups = splitter_of(self, y, of_split)
         of_fit = self._fit_params(adapter, params).checked(_num_samples(y))
         # Targets and weights in the losses.
         sample_weight = of_fit.last.get("sample_weight")
         weights = weights_of(adapter, y, attributes, sample_weight)
-        groups, target = group_numbers(of_split), target_of(y, attributes)
+        target = target_of(y, attributes)
         attributes["_loss"].check_target(target)
         attributes |= {
             "_offset": of_fit.offset,

@@ -19,7 +19,7 @@ from .._estimator.data.checks import (
 )
 from .._estimator.delegation import fitted_part, routed
 from .._estimator.estimates.fitted_state import MOST_KEPT, FittedState
-from .._estimator.estimates.held_out_losses import row_losses
+from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
 from .._estimator.prediction.prediction_intervals import intervals_of

@@ -17,8 +17,7 @@ from sklearn.utils import column_or_1d, gen_batches, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import _num_samples, _safe_indexing
-from .._estimator.estimates.held_out_losses import row_losses
-from .._estimator.estimates.held_out_paths import RunningPath
+from .._estimator.estimates.held_out import RunningPath, row_losses
 from .._estimator.parameters import are_same
 from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES, n_per_block

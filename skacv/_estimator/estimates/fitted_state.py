@@ -10,9 +10,9 @@ import numpy as np
 from ...optim.array_path import StoredPath
 from ..data.training_data import check_usable
 from ..devices import in_numpy
-from .held_out_paths import OfOneIterate, RunningPath
+from .held_out import OfOneIterate, RunningPath
 from .left_out import held_out_rows, held_out_scores
-from .readers import ESTIMATES, setting_of
+from .readers import ESTIMATES
 
 # A fit keeps held-out predictions of all iterates up to so many numbers, 32 MB in
 # double precision.
@@ -236,8 +236,12 @@ class FittedState(WithoutRecord):
                     "so many predictions are computed from rows of X, which this fit "
                     f"has not kept{self._how_to_keep()}"
                 )
-        setting = setting_of(self, name)
-        return setting and f"fit it with {setting}"
+        for estimate in ESTIMATES.values():
+            names = estimate.path, estimate.se_path, estimate.predictions
+            if name in (*names, estimate.indices):
+                if estimate.parameter and estimate.is_offered_by(self):
+                    return f"fit it with {estimate.parameter}={estimate.switched_on}"
+        return None
 
     def _how_to_keep(self):
         """The parameter that keeps rows, for messages."""
@@ -253,20 +257,6 @@ class FittedState(WithoutRecord):
             if not path.reads_rows or prod(path.shape) <= most:
                 setattr(self, estimate.predictions, path.stored())
             elif self._data is None:
-                self._keep_residuals(estimate)
-
-    def _keep_predictions_of(self, t):
-        """Keep the held-out predictions of iterate t alone, if no rows are kept."""
-        self.iteration_ = t
-        if self._data is not None:
-            return
-        for estimate in ESTIMATES.values():
-            path = vars(self).get(estimate.predictions)
-            if not isinstance(path, RunningPath | StoredPath | np.ndarray):
-                continue  # none, or factors, which are few numbers
-            if prod(path.shape[1:]) <= MOST_OF_CHOICE:
-                setattr(self, estimate.predictions, OfOneIterate(path, t))
-            else:
                 self._keep_residuals(estimate)
 
     def _keep_residuals(self, estimate):
@@ -302,7 +292,16 @@ def chosen_iterate(estimator, t):
     """A fitted copy that uses iterate t, and keeps held-out predictions of no other."""
     if isinstance(estimator, FittedState):
         estimator = copy(estimator)
-        estimator._keep_predictions_of(t)
+        estimator.iteration_ = t
+        keeps_rows = estimator._data is not None
+        for estimate in () if keeps_rows else ESTIMATES.values():
+            path = vars(estimator).get(estimate.predictions)
+            if not isinstance(path, RunningPath | StoredPath | np.ndarray):
+                continue  # none, or factors, which are few numbers
+            if prod(path.shape[1:]) <= MOST_OF_CHOICE:
+                setattr(estimator, estimate.predictions, OfOneIterate(path, t))
+            else:
+                estimator._keep_residuals(estimate)
     return estimator.at_iteration(t)
 
 

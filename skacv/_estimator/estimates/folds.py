@@ -54,10 +54,24 @@ class ShuffledFolds:
         # Rows with several labels have no classes to be stratified by.
         stratified = self.stratified and y.size == len(y)
         y = y[rows].ravel() if stratified else np.zeros(len(rows), int)
+        drawing = {"shuffle": True, "random_state": 0}
         if self.has_groups:
-            splits = self._splits_of_groups(y, groups[rows])
+            groups = groups[rows]
+            n_groups = len(np.unique(groups))
+            if n_groups < 2:
+                raise ValueError("groups must be at least two, got one.")
+            splitter = StratifiedGroupKFold(min(self.n_splits, n_groups), **drawing)
+            with warnings.catch_warnings():
+                # Classes may have fewer rows than there are folds.
+                warnings.filterwarnings("ignore", "The least populated class")
+                splits = list(splitter.split(y, y, groups))
         else:
-            splits = self._splitter(y, stratified).split(rows, y)
+            largest = np.unique(y, return_counts=True)[1].max() if stratified else 1
+            if largest > 1:
+                splitter = StratifiedKFold(min(self.n_splits, int(largest)), **drawing)
+            else:
+                splitter = KFold(min(self.n_splits, len(y)), **drawing)
+            splits = splitter.split(rows, y)
         for fitted, held_out in splits:
             yield rows[fitted], rows[held_out]
 
@@ -66,33 +80,14 @@ class ShuffledFolds:
         return self.n_splits
 
     def with_groups(self):
-        """The same splitter, with the rows of a group together."""
+        """A splitter that keeps the rows of a group together."""
         return replace(self, has_groups=True)
-
-    def _splits_of_groups(self, y, groups):
-        n_groups = len(np.unique(groups))
-        if n_groups < 2:
-            raise ValueError("groups must be at least two, got one.")
-        splitter = StratifiedGroupKFold(
-            min(self.n_splits, n_groups), shuffle=True, random_state=0
-        )
-        with warnings.catch_warnings():
-            # Classes may have fewer rows than there are folds.
-            warnings.filterwarnings("ignore", "The least populated class")
-            yield from splitter.split(y, y, groups)
-
-    def _splitter(self, y, stratified):
-        largest = np.unique(y, return_counts=True)[1].max() if stratified else 1
-        if largest > 1:
-            n_splits = min(self.n_splits, int(largest))
-            return StratifiedKFold(n_splits, shuffle=True, random_state=0)
-        return KFold(min(self.n_splits, len(y)), shuffle=True, random_state=0)
 
 
 def splitter_of(estimator, y, params):
-    """The splitter of an estimator's ``cv``, and the parameters of its ``split``.
+    """The splitter of an estimator's ``cv``, the parameters of its ``split``, groups.
 
-    Shapes: y (n_samples,) or (n_samples, n_targets).
+    Shapes: y (n_samples,) or (n_samples, n_targets), groups (n_samples,) by number.
     """
     cv, params = estimator.cv, {k: v for k, v in params.items() if v is not None}
     if get_config()["enable_metadata_routing"]:
@@ -109,11 +104,12 @@ def splitter_of(estimator, y, params):
     if cv is None and params:
         raise ValueError(f"fit passes {', '.join(params)} on to cv, but cv=None.")
     if cv is None:
-        return None, {}
-    is_of_classes = is_classifier(estimator)
+        return None, {}, None
+    is_of_classes, groups = is_classifier(estimator), None
     if "groups" in params:
-        groups = validated_groups(params["groups"], _num_samples(y))
-        params = {**params, "groups": groups}
+        labels = validated_groups(params["groups"], _num_samples(y))
+        params = {**params, "groups": labels}
+        groups = np.unique(labels, return_inverse=True)[1]
         cv = _for_groups(cv, is_of_classes)
     splitter = check_cv(cv, y, classifier=is_of_classes)
     if _takes_groups(splitter) and "groups" not in params:
@@ -123,18 +119,7 @@ def splitter_of(estimator, y, params):
             "sklearn.set_config(enable_metadata_routing=True) and "
             "params={'groups': groups}."
         )
-    return splitter, params
-
-
-def group_numbers(split_params):
-    """The group of every sample, by number, if a splitter is passed groups.
-
-    Shapes: returned (n_samples,).
-    """
-    groups = split_params.get("groups")
-    if groups is None:
-        return None
-    return np.unique(groups, return_inverse=True)[1]
+    return splitter, params, groups
 
 
 def _takes_groups(splitter):
@@ -153,25 +138,24 @@ def _for_groups(cv, is_of_classes):
     splitter = check_cv(cv)
     # A splitter that says nothing of metadata may use them.
     if hasattr(splitter, "get_metadata_routing") and not _takes_groups(splitter):
-        said = cv if hasattr(cv, "split") else "an iterable of splits"
+        name = cv if hasattr(cv, "split") else "an iterable of splits"
         raise ValueError(
-            f"fit was passed groups, which cv={said} ignores: take "
+            f"fit was passed groups, which cv={name} ignores: take "
             "cv=GroupKFold() or another splitter of groups, or a number of folds."
         )
     return cv
 
 
 def asked_folds(estimator, X, y, samples, params):
-    """The folds of ``cv`` as places among the samples, none without ``cv``; groups.
+    """The folds of ``cv`` as rows of the problem, none without ``cv``; groups.
 
     Shapes: groups (n_samples,).
     """
-    splitter, split_params = splitter_of(estimator, y, params)
+    splitter, split_params, groups = splitter_of(estimator, y, params)
     if splitter is None:
         return [], None
     splits = splitter.split(X, y, **split_params)
-    folds = folds_of(splits, positions(samples.rows, samples.n_samples))
-    return folds, group_numbers(split_params)
+    return folds_of(splits, positions(samples.rows, samples.n_samples)), groups
 
 
 # The method ``get_metadata_routing`` of estimators with a parameter ``cv``.

@@ -1,5 +1,7 @@
 """Rows and folds to leave out, and the resulting fitted attributes."""
 
+from functools import partial
+
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
@@ -26,8 +28,7 @@ from ...risk.left_out.methods import (
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
-from .held_out_losses import losses_of
-from .held_out_paths import HeldOutPath
+from .held_out import HeldOutPath, losses_of
 
 FEWEST_ROWS = 3
 # Rows that are left out at most where leave-one-out is asked for as a criterion, and
@@ -55,28 +56,35 @@ def rows_to_choose_by(estimator, X, y, n_rows):
 
 
 def folds_of(splits, position):
-    """The folds of a splitter as rows of the problem.
+    """The folds of a splitter as rows of the problem: (training rows, held-out rows).
 
-    Shapes: position (n_samples,).
+    Shapes: position (n_samples,), the row that every sample is, or -1.
     """
-    folds = []
-    for number, split in enumerate(splits):
+    folds, n_samples = [], len(position)
+    for number, (fitted, held_out) in enumerate(splits):
         name = f"Fold {number} of cv"
-        parts = [row_numbers(part, len(position), name) for part in split]
-        is_fitted = np.zeros(len(position), dtype=bool)
-        is_fitted[parts[0]] = True
-        leaked = parts[1][is_fitted[parts[1]]]
+        fitted = row_numbers(fitted, n_samples, name)
+        held_out = row_numbers(held_out, n_samples, name)
+        is_fitted = np.zeros(n_samples, dtype=bool)
+        is_fitted[fitted] = True
+        leaked = held_out[is_fitted[held_out]]
         if len(leaked):
             raise ValueError(
                 f"{name} has rows both to fit on and to hold out, such as row "
                 f"{leaked[0]}: their errors would be those of rows that have been "
                 "seen. Hold out rows that are not fitted on."
             )
-        fitted, held_out = (_places(part, position) for part in parts)
-        for rows, purpose in ((fitted, "to fit on"), (held_out, "to hold out")):
+        fold = []
+        for samples, purpose in ((fitted, "to fit on"), (held_out, "to hold out")):
+            rows = position[samples]
+            if np.array_equal(rows, samples):
+                rows = samples  # not copied: there may be many
+            else:
+                rows = rows[rows >= 0]
             if not rows.size:
                 raise ValueError(f"{name} leaves no row of positive weight {purpose}.")
-        folds.append((fitted, held_out))
+            fold.append(rows)
+        folds.append(tuple(fold))
     if not folds:
         raise ValueError("cv gives no folds.")
     return folds
@@ -99,20 +107,12 @@ def row_numbers(rows, n_rows, name):
     return rows
 
 
-def _places(part, position):
-    """Rows of the problem that samples of a fold are, without those that are none."""
-    rows = position[part]
-    if np.array_equal(rows, part):  # not copied: there may be many
-        return part
-    return rows[rows >= 0]
-
-
 def read_leave_one_out(run):
     """Fitted attributes of leave-one-out."""
     if run.side_runs is not None and run.side_runs.left_out is not None:
         return read_labels(run)
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
-    problem = data.problem
+    problem, spec = data.problem, estimator._spec()
     n_rows, loo = problem.n_single, to_python_scalar(estimator.loo)
     n_left_out = n_rows if loo is True else loo
     rows = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
@@ -120,7 +120,7 @@ def read_leave_one_out(run):
         if n_rows < FEWEST_ROWS:
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-        kind = RunCost.recorded(problem, trajectory, estimator._spec().corrects_loo)
+        kind = RunCost.recorded(problem, trajectory, spec.corrects_loo)
         n_left_out = n_rows_worth(kind, n_active)
         if not n_left_out:
             return {}
@@ -129,7 +129,12 @@ def read_leave_one_out(run):
         rows = np.sort(rng.choice(rows, n_left_out, replace=False))
     with np.errstate(over="ignore", invalid="ignore"):
         predictors = leave_one_out(
-            problem, trajectory, rows, **_replaying(estimator, data)
+            problem,
+            trajectory,
+            rows,
+            rule=spec.refit(data),
+            correction=spec.corrects_loo,
+            **_parallel(estimator.n_jobs),
         )
         attributes = _attributes(run, rows, predictors)
     if not np.isfinite(attributes["loo_prediction_path_"][-1]).all():
@@ -250,10 +255,14 @@ def coefficients_without_rows(estimator):
 
     Shapes: coef (n_left_out, n_features); intercept (n_left_out,).
     """
-    data = estimator._data
+    data, spec = estimator._data, estimator._spec()
     rows = data.rows_of_samples(estimator.loo_indices_)
     trajectory = kept_run(estimator, estimator.iteration_)
-    settings = _replaying(estimator, data)
+    settings = {
+        "rule": spec.refit(data),
+        "correction": spec.corrects_loo,
+        **_parallel(estimator.n_jobs),
+    }
     task = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
     for k, part in enumerate(task.outputs()):
         coef, shift = coefficients_without(
@@ -264,16 +273,28 @@ def coefficients_without_rows(estimator):
 
 def read_folds(run):
     """Fitted attributes of cross-validation on the folds of ``cv``."""
-    trajectory, data = run.trajectory, run.data
-    folds = unseen_folds(run.folds, trajectory.rows_seen())
-    record = _fold_record(run, folds)
-    predictors = record.paths(data.problem.design, [rows for _, rows in folds])
-    paths = data.held_out_paths(record, folds)
-    by_fold = [
-        _fold_path(run, fold, predictor, rows)
-        for fold, (predictor, (_, rows)) in enumerate(zip(predictors, folds))
-    ]
-    weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
+    estimator, trajectory, data = run.estimator, run.trajectory, run.data
+    problem, folds = data.problem, unseen_folds(run.folds, trajectory.rows_seen())
+    if run.side_runs is not None:
+        run.side_runs.check_stable(trajectory)
+        record = run.side_runs.recorded(len(trajectory.coef))
+    else:
+        rule, parallel = estimator._spec().refit(data), _parallel(estimator.n_jobs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            record = leave_folds_out(problem, trajectory, folds, rule, **parallel)
+    predictors = record.paths(problem.design, [rows for _, rows in folds])
+    # Mean losses of every iterate on the held-out rows of every fold.
+    by_fold, weights = [], []
+    for fold, (predictor, (_, rows)) in enumerate(zip(predictors, folds)):
+        weights_of_fold = problem.row_weights[rows, 0]
+        weights.append(weights_of_fold.sum())
+        shares = weights_of_fold.astype(np.float64)
+        shares /= weights_of_fold.sum(dtype=np.float64)
+        losses = partial(
+            path_values, problem.loss, problem.target[rows], shares, predictor
+        )
+        values = run.so_far.first(("cv", fold), len(predictor), losses)
+        by_fold.append(problem.reported_losses(values))
     by_fold, samples = np.stack(by_fold, axis=1), data.held_out_samples(folds)
     path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
     if len(folds) == 1:  # no spread over folds: that over rows, or their groups
@@ -282,49 +303,30 @@ def read_folds(run):
     elif data.sample_weights is not None:  # a summary has each row in one fold
         rows = np.concatenate(samples)
         se_path = se_path * error_of_repeats(rows, data.sample_weights[rows])
+    paths = data.held_out_paths(record, folds)
     return {
         "cv_path_": path,
         "cv_se_path_": se_path,
         "cv_fold_path_": by_fold,
-        "cv_prediction_path_": HeldOutPath(paths, data.predictions(run.estimator)),
+        "cv_prediction_path_": HeldOutPath(paths, data.predictions(estimator)),
         "cv_indices_": samples,
         "cv_target_": data.held_out_targets(folds),
     }
 
 
-def _fold_record(run, folds):
-    """The record of the folds, from the run itself or along its record."""
-    estimator, data, trajectory = run.estimator, run.data, run.trajectory
-    if run.side_runs is not None:
-        run.side_runs.check_stable(trajectory)
-        return run.side_runs.recorded(len(trajectory.coef))
-    refit, settings = estimator._spec().refit(data), _parallel(estimator.n_jobs)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return leave_folds_out(data.problem, trajectory, folds, refit, **settings)
-
-
 def unseen_folds(folds, seen):
     """The folds without held-out rows that a preconditioner has seen."""
-    unseen = [
-        (fitted, held_out[~np.isin(held_out, seen)]) for fitted, held_out in folds
-    ]
-    unseen = [fold for fold in unseen if len(fold[1])]
+    unseen = []
+    for fitted, held_out in folds:
+        held_out = held_out[~np.isin(held_out, seen)]
+        if len(held_out):
+            unseen.append((fitted, held_out))
     if folds and not unseen:
         raise ValueError(
             "All rows that cv tests on are in the preconditioner's subsample, which "
             "cannot be left out. Use a smaller subsample_size, or n_components=0."
         )
     return unseen
-
-
-def _replaying(estimator, data):
-    """Changes of settings for replicas without single rows."""
-    spec = estimator._spec()
-    return {
-        "rule": spec.refit(data),
-        "correction": spec.corrects_loo,
-        **_parallel(estimator.n_jobs),
-    }
 
 
 def _parallel(n_jobs):
@@ -335,34 +337,17 @@ def _parallel(n_jobs):
     }
 
 
-def _fold_path(run, fold, predictor, rows):
-    """Mean loss of every iterate on the held-out rows of a fold."""
-    problem = run.data.problem
-    target, weights = problem.target[rows], problem.row_weights[rows, 0]
-    weights = weights.astype(np.float64) / weights.sum(dtype=np.float64)
-
-    def mean_losses(iterates):
-        values = path_values(problem.loss, target, weights, predictor, iterates)
-        return problem.reported_losses(values)
-
-    return run.so_far.first(("cv", fold), len(predictor), mean_losses)
-
-
 def _path(predictors, rows, data, units=None):
     """Weighted mean of the losses of the rows, and its standard error over units.
 
-    Shapes: units (n_rows,).
+    Shapes: units (n_rows,); returned (2, n_iterates).
     """
     problem = data.problem
     target = problem.target[rows].astype(np.float64)
     weights = problem.row_weights[rows, 0].astype(np.float64)
-    means = [
-        mean_with_error(
-            *by_unit(
-                losses_of(problem.loss, target, predictors[iterates]), weights, units
-            )
-        )
-        # A loss, and what it is computed from.
-        for iterates in blocks(len(predictors), 16 * target.size)
-    ]
-    return np.concatenate(means, axis=1)
+    path = np.empty((2, len(predictors)))
+    # A loss, and what it is computed from.
+    for iterates in blocks(len(predictors), 16 * target.size):
+        losses = losses_of(problem.loss, target, predictors[iterates])
+        path[:, iterates] = mean_with_error(*by_unit(losses, weights, units))
+    return path

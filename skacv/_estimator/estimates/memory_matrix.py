@@ -67,7 +67,8 @@ def read_memory_matrix(run):
         if method == "auto":
             return {}
         raise
-    _warn_of_row_scales(run, estimate)
+    if estimate.row_scale_error > 0.02:  # a share of risk_path_
+        _warn_of_row_scales(run, estimate)
     rows = np.setdiff1d(np.arange(data.problem.n_single), trajectory.rows_seen())
     attributes = {
         "risk_path_": estimate.path,
@@ -99,11 +100,9 @@ def _prediction(predictor, estimator_class, offset, loss):
     return estimator_class._prediction(predictor, loss)
 
 
-def _warn_of_row_scales(run, estimate, tol=0.02):
+def _warn_of_row_scales(run, estimate, tol=0.1):
     """Warn where rows without scales would need them, or scales say too little."""
-    if np.isinf(estimate.row_scale_error):
-        _warn_of_uneven_rows(run, estimate.path)
-    elif estimate.row_scale_error > tol:
+    if np.isfinite(estimate.row_scale_error):
         warn(
             "risk_path_ may be wrong by up to about "
             f"{100 * estimate.row_scale_error:.0f}% on some iterates: the norms of the "
@@ -111,16 +110,13 @@ def _warn_of_row_scales(run, estimate, tol=0.02):
             "not depend on them.",
             UserWarning,
         )
-
-
-def _warn_of_uneven_rows(run, risk_path, tol=0.1):
-    """Warn where rows without scales of their own would need them."""
+        return
     problem, seen = run.data.problem, run.trajectory.rows_seen()
     design, _ = problem.sqrt_weighted()
     rows = np.setdiff1d(np.arange(problem.n_single), seen)
     if len(rows) < len(problem.target):
         design = design.rows(rows)
-    bias = uneven_rows_bias(design, risk_path, run.train_path)
+    bias = uneven_rows_bias(design, estimate.path, run.train_path)
     if bias <= tol:
         return
     if run.estimator.risk_row_scales:

@@ -278,20 +278,6 @@ ESTIMATES = {
 }
 
 
-def estimates_on(estimator):
-    """The estimates that are switched on in an estimator."""
-    return [estimate for estimate in ESTIMATES.values() if estimate.is_on(estimator)]
-
-
-def setting_of(estimator, name):
-    """The setting with which a fit has that attribute, such as "loo=True"; or None."""
-    for estimate in ESTIMATES.values():
-        names = estimate.path, estimate.se_path, estimate.predictions, estimate.indices
-        if name in names and estimate.parameter and estimate.is_offered_by(estimator):
-            return f"{estimate.parameter}={estimate.switched_on}"
-    return None
-
-
 def register_estimate(estimate: Estimate) -> None:
     """Add an estimate to the table.
 
@@ -336,17 +322,33 @@ def unregister_estimate(name: str) -> None:
 
 
 def read(run):
-    """All fitted attributes from a run."""
-    attributes = read_paths(run)
+    """All fitted attributes from a run: the recorded paths, and the estimates."""
+    estimator, trajectory, data = run.estimator, run.trajectory, run.data
+    coef_path, intercept_path = data.coefficients(trajectory.coef)
+    strengths, values = run.spec.strengths, []
+    for phase in trajectory.phases:
+        value = strengths.value_of(phase.penalty.strength, data)
+        # The start counts with the first strength.
+        values += [value] * (phase.n_updates + (not values))
+    attributes = {
+        **data.names,
+        "objective_path_": run.objective_path,
+        "train_path_": run.train_path,
+        f"{strengths.name}_path_": np.array(values),
+        "n_iter_": trajectory.n_updates,
+        "iteration_": trajectory.n_updates,
+        **estimator._recorded(coef_path, intercept_path, run),
+    }
     if not (run.estimates or run.computed):
         return attributes
-    order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
+    order = TopologicalSorter()
+    for estimate in ESTIMATES.values():
+        order.add(estimate.name, *estimate.after)
     for name in order.static_order():
         if name in run.computed:
-            attributes.update(
-                _first_rows(run.computed[name], run.trajectory.n_updates + 1)
-            )
-        elif ESTIMATES[name].is_on(run.estimator):
+            computed = _first_rows(run.computed[name], trajectory.n_updates + 1)
+            attributes.update(computed)
+        elif ESTIMATES[name].is_on(estimator):
             attributes.update(ESTIMATES[name].read(run))
     return attributes
 
@@ -360,24 +362,3 @@ def _first_rows(attributes, n_rows):
         return value.first(n_rows) if isinstance(value, ArrayPath) else value
 
     return {name: first(name, value) for name, value in attributes.items()}
-
-
-def read_paths(run):
-    """The recorded paths, in scikit-learn's shapes."""
-    estimator, trajectory, data = run.estimator, run.trajectory, run.data
-    coef_path, intercept_path = data.coefficients(trajectory.coef)
-    strengths = run.spec.strengths
-    values = []
-    for phase in trajectory.phases:
-        value = strengths.value_of(phase.penalty.strength, data)
-        # The start counts with the first strength.
-        values += [value] * (phase.n_updates + (not values))
-    return {
-        **data.names,
-        "objective_path_": run.objective_path,
-        "train_path_": run.train_path,
-        f"{strengths.name}_path_": np.array(values),
-        "n_iter_": trajectory.n_updates,
-        "iteration_": trajectory.n_updates,
-        **estimator._recorded(coef_path, intercept_path, run),
-    }

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .held_out_losses import HeldOutLosses
+from .advice import instead_of
+from .held_out import HeldOutLosses
 
 
 class Limit(NamedTuple):
@@ -230,51 +231,13 @@ METHODS = [
     for name, value in vars(RecordsTrajectory).items()
     if isinstance(value, FunctionType | staticmethod) and not name.startswith("__")
 ]
-REQUIRED = [name for name in METHODS if name in RecordsTrajectory.__abstractmethods__]
-
-
-# By the name of a class of other packages, the one of ours to take instead.
-INSTEAD = {
-    "Lasso": "TrajectoryLasso",
-    "LassoCV": "TrajectoryLasso('path')",
-    "ElasticNet": "TrajectoryElasticNet",
-    "ElasticNetCV": "TrajectoryElasticNet('path')",
-    "Ridge": "IterativeRidge",
-    "RidgeCV": "IterativeRidge('path')",
-    "LinearRegression": "IterativeRidge(0.0)",
-    "HuberRegressor": "TrajectoryHuberRegressor",
-    "PoissonRegressor": "TrajectoryPoissonRegressor",
-    "LogisticRegression": "TrajectoryLogisticRegression",
-    "LogisticRegressionCV": "TrajectoryLogisticRegression('path')",
-    "RidgeClassifier": "TrajectoryLogisticRegression",
-    "LinearSVC": "TrajectoryLinearSVC",
-    "SVC": "KernelEigenProClassifier",
-    "SVR": "KernelEigenProRegressor",
-    "KernelRidge": "KernelEigenProRegressor",
-    "GaussianProcessRegressor": "KernelEigenProRegressor",
-    "GaussianProcessClassifier": "KernelEigenProClassifier",
-}
 
 
 def check_records_trajectory(estimator, owner, member=None):
     """Raise if an estimator lacks the methods that early stopping needs."""
-    which = f"The member {member!r}" if member is not None else "The 'estimator'"
-    for names in (REQUIRED, METHODS):
-        missing = [name for name in names if not callable(getattr(estimator, name, 0))]
-        if missing and hasattr(estimator, "named_steps"):
-            raise ValueError(
-                f"{which} of {owner} is a pipeline, whose last step is not fitted in "
-                f"stages: make {owner} the last step of the pipeline instead."
-            )
-        if missing:
-            kind = type(estimator).__name__
-            interface = "skacv.model_selection.RecordsTrajectory"
-            said = f"does not derive from {interface}"  # which has all hooks
-            if public := [name for name in missing if not name.startswith("_")]:
-                said = f"has no {', '.join(public)} (see {interface})"
-            instead = f": take {INSTEAD[kind]} instead" if kind in INSTEAD else ""
-            raise ValueError(
-                f"{which} of {owner} must be an estimator that records its trajectory, "
-                "such as those of skacv.linear_model and skacv.kernel, or is fitted in "
-                f"stages, such as boosted trees, but {kind} {said}{instead}."
-            )
+    missing = [name for name in METHODS if not callable(getattr(estimator, name, 0))]
+    if missing:
+        required = [m for m in missing if m in RecordsTrajectory.__abstractmethods__]
+        which = f"The member {member!r}" if member is not None else "The 'estimator'"
+        advice = instead_of(estimator, owner, required or missing)
+        raise ValueError(f"{which} of {owner} {advice}")

@@ -28,9 +28,9 @@ from ..data.training_data import column_data, replace_fitted
 from ..devices import attributes_on_device_of, in_numpy, of_record
 from ..estimates.fitted_state import MOST_KEPT
 from ..estimates.folds import routing_of
-from ..estimates.held_out_losses import held_out_losses_of
+from ..estimates.held_out import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
-from ..estimates.readers import ESTIMATES, estimates_on, read
+from ..estimates.readers import ESTIMATES, read
 from ..estimates.recording import SECONDS_TO_READ, Limit, Price
 from ..parameters import are_same, snapshot
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
@@ -400,7 +400,8 @@ def _begun(estimator, spec, source, params, resume, n_updates):
         seed = estimator._seed
     else:
         seed = int(check_random_state(estimator.random_state).randint(2**31))
-    run = FitRun(spec, source, estimates_on(estimator), seed)
+    estimates = [e for e in ESTIMATES.values() if e.is_on(estimator)]
+    run = FitRun(spec, source, estimates, seed)
     run.so_far = None if n_updates is None else PathCache()
     recorded = estimator if resume and "coef_path_" in fitted else None
     run.data, run.folds, run.groups = source.problem(estimator, run, params, recorded)

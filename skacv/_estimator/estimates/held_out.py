@@ -1,4 +1,4 @@
-"""Losses of held-out predictions, for every row and iterate."""
+"""Held-out predictions of all iterates, read from rows of X or kept; their losses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,9 +8,72 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 
+from ...optim.array_path import ArrayPath, Predictors, StoredPath
 from ...optim.blocks import blocks
 from ...risk.averages import error_of_repeats, mean_with_error, units_of
 from ..data.checks import validated_target
+
+
+class RunningPath(ArrayPath):
+    """Held-out predictions while a fit runs, which may be computed from rows of X."""
+
+    # Whether the predictions of all iterates are available.
+    has_all = True
+    # Whether predictions are computed from rows of X when they are read.
+    reads_rows: bool
+
+    def stored(self):
+        """These predictions as values in memory."""
+        return StoredPath(np.asarray(self))
+
+    def one_by_one(self):
+        """A path with these predictions, to read one iterate of it in little memory."""
+        return self
+
+
+class OfOneIterate(ArrayPath):
+    """Held-out predictions of one iterate, where those of others are not kept.
+
+    Shapes: path (n_iterates, ...).
+    """
+
+    def __init__(self, path, t):
+        self.shape, self.dtype = path.shape, path.dtype
+        path = path.one_by_one() if isinstance(path, RunningPath) else path
+        self._t, self._predictions = t, np.array(path[t])
+
+    def _of(self, iterates):
+        if range(len(self))[iterates] != range(self._t, self._t + 1):
+            raise ValueError(
+                "TrajectoryEarlyStoppingCV keeps the held-out predictions of the "
+                f"chosen iterate, {self._t}, alone: those of others are had from its "
+                "estimator, fitted by itself."
+            )
+        return self._predictions[None]
+
+
+class HeldOutPath(RunningPath):
+    """Predictions of held-out rows by every iterate, fold after fold.
+
+    Shapes: paths (n_iterates, n_held_out, n_outputs).
+    """
+
+    def __init__(self, paths, finished):
+        self._paths, self._finished = paths, finished
+        self.reads_rows, n_held_out = False, 0
+        for path in paths:
+            # Products of coefficients with rows of X, unless they are stored.
+            self.reads_rows |= isinstance(path, Predictors)
+            n_held_out += path.shape[1]
+        row = finished(np.zeros((1, n_held_out, paths[0].shape[2])))
+        self.shape, self.dtype = (len(paths[0]), *row.shape[1:]), row.dtype
+
+    def one_by_one(self):
+        return type(self)([path.one_by_one() for path in self._paths], self._finished)
+
+    def _of(self, iterates):
+        parts = [path[iterates] for path in self._paths]
+        return self._finished(np.concatenate(parts, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +134,21 @@ class HeldOutLosses:
 
 
 def row_losses(loss, target, predictions):
-    """Losses of the predictions for some rows, averaged over outputs.
+    """Losses of predictions for some rows, averaged over outputs.
 
-    Shapes: target (n_rows, n_outputs), predictions (n_iterates, n_rows[, n]).
+    Shapes: target (n_rows, n_outputs), predictions (n_iterates, n_rows[, n_outputs]),
+    returned (n_iterates, n_rows).
     """
     predictors = loss.predictor(predictions.astype(np.float64))
     return losses_of(loss, target, predictors.reshape(*predictions.shape[:2], -1))
 
 
 def losses_of(loss, target, predictors):
-    """The same of linear predictors, (n_iterates, n_rows, n_outputs)."""
+    """Losses of linear predictors for some rows, averaged over outputs.
+
+    Shapes: target (n_rows, n_outputs), predictors (n_iterates, n_rows, n_outputs),
+    returned (n_iterates, n_rows).
+    """
     predictors = np.moveaxis(predictors, 0, 2).astype(np.float64, copy=False)
     losses = loss.reported(target[:, :, None], predictors)
     # A mean over a single output would take as long as the losses themselves.
@@ -88,15 +156,13 @@ def losses_of(loss, target, predictors):
 
 
 def held_out_losses_of(estimator, estimate, y, by_row=None):
-    """Losses of held-out predictions, with the path as mean; None without them."""
+    """HeldOutLosses of an estimate, their means its path; None without predictions."""
     predictions = getattr(estimator, estimate.predictions, None)
     if predictions is None:
         return None
     indices = getattr(estimator, estimate.indices)
     rows = np.hstack(indices)
-    folds = np.repeat(
-        np.arange(len(indices)), [np.size(rows_of_fold) for rows_of_fold in indices]
-    )
+    folds = np.repeat(np.arange(len(indices)), [*map(np.size, indices)])
     weights = estimator._row_weights[rows]
     by_row = by_row or partial(row_losses, estimator._loss)
     y = validated_target(y, is_classifier(estimator))

@@ -1,0 +1,43 @@
+"""What to use instead of estimators that record no trajectory."""
+
+# By the name of a class of other packages, the class of skacv to use instead.
+INSTEAD = {
+    "Lasso": "TrajectoryLasso",
+    "LassoCV": "TrajectoryLasso('path')",
+    "ElasticNet": "TrajectoryElasticNet",
+    "ElasticNetCV": "TrajectoryElasticNet('path')",
+    "Ridge": "IterativeRidge",
+    "RidgeCV": "IterativeRidge('path')",
+    "LinearRegression": "IterativeRidge(0.0)",
+    "HuberRegressor": "TrajectoryHuberRegressor",
+    "PoissonRegressor": "TrajectoryPoissonRegressor",
+    "LogisticRegression": "TrajectoryLogisticRegression",
+    "LogisticRegressionCV": "TrajectoryLogisticRegression('path')",
+    "RidgeClassifier": "TrajectoryLogisticRegression",
+    "LinearSVC": "TrajectoryLinearSVC",
+    "SVC": "KernelEigenProClassifier",
+    "SVR": "KernelEigenProRegressor",
+    "KernelRidge": "KernelEigenProRegressor",
+    "GaussianProcessRegressor": "KernelEigenProRegressor",
+    "GaussianProcessClassifier": "KernelEigenProClassifier",
+}
+
+
+def instead_of(estimator, owner, missing):
+    """What is wrong with a member of ``owner`` that lacks methods, and what to do."""
+    if hasattr(estimator, "named_steps"):
+        return (
+            "is a pipeline, whose last step is not fitted in stages: make "
+            f"{owner} the last step of the pipeline instead."
+        )
+    kind = type(estimator).__name__
+    interface = "skacv.model_selection.RecordsTrajectory"
+    fault = f"does not derive from {interface}"  # which has all hooks
+    if public := [name for name in missing if not name.startswith("_")]:
+        fault = f"has no {', '.join(public)} (see {interface})"
+    instead = f": take {INSTEAD[kind]} instead" if kind in INSTEAD else ""
+    return (
+        "must be an estimator that records its trajectory, such as those of "
+        "skacv.linear_model and skacv.kernel, or is fitted in stages, such as boosted "
+        f"trees, but {kind} {fault}{instead}."
+    )
