@@ -1,6 +1,5 @@
 """Folds alongside a user's training loop, with the loss of iterates as they come."""
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,11 @@ from .folds import Folds
 N_REFUSED = 10
 
 
-class FollowedLoop(ABC):
+class FollowedLoop:
     """Replicas updated along with a training loop, and evaluated every few updates."""
+
+    # The attribute in which a subclass keeps the parameters of the best evaluation.
+    _best_params: str
 
     def __init__(
         self, model: Any, start: Any, data: Any, folds: Any, every: int
@@ -42,53 +44,49 @@ class FollowedLoop(ABC):
 
     @classmethod
     def _of(cls, model, start, X, y, folds, every):
-        """The replicas of a loop that begins now, from data that are checked first."""
+        """Check the data, and begin the replicas of a loop that starts now."""
         data = checked(model, start, X, y)
         folds = Folds.of(folds, model.to_numpy(data.y))
         return cls(model, start, data, folds, every)
 
-    @abstractmethod
-    def _keep(self, params):
-        """Keep the loop's current parameters, the best so far."""
-
     def _follow(self, params, rows):
-        """Follow an update of the loop to some parameters, by rows; None is all."""
+        """Update the replicas by the rows of the loop's update to ``params``.
+
+        ``rows`` are numbers; None means all. Raise or warn if the first replica, which
+        has all rows, has made another update than the loop.
+        """
         last, self._now = self._now, params
         batch = self._data.on(rows, self._weights)
         replicas = self._model.step_replicas(self._replicas, *batch)
-        self._replicas, *parted = self._model.reset_first(replicas, last, params)
+        # The loop and the first replica begin every update at the same parameters, so
+        # that rounding does not add up.
+        reset = self._model.reset_first(replicas, last, params)
+        self._replicas, distance, length, rounding = reset
         self.n_steps_ += 1
-        self._check_followed(*parted)
+        # Another batch or step size differs by more than 5% of the update's length and
+        # ten units of rounding.
+        is_same = distance <= 0.05 * length + 10 * rounding
+        if not (is_same or self._is_warned):
+            said = (
+                f"After update {self.n_steps_} the loop's parameters are not those of "
+                "the same update made here on all rows: step() must be passed the rows "
+                "of every update, and the loss (a mean over them), penalty, optimiser "
+                "and schedule must be those of the loop"
+            )
+            if self.n_steps_ <= N_REFUSED:
+                raise ValueError(f"{said}.")
+            self._is_warned = True
+            warn(
+                f"{said}. Folds no longer follow it, unless its updates are rounding "
+                "themselves: where all rows are fitted, or by signs of gradients.",
+                UserWarning,
+            )
         if self.n_steps_ % self._every == 0:
             self._evaluate()
 
-    def _check_followed(self, distance, length, rounding, share=0.05):
-        """Raise or warn if the loop and the replica on all rows differ after an update.
-
-        Both begin the update at the same parameters, so that rounding does not add up.
-        A distance of 5% of the update's length, or ten units of rounding, is allowed:
-        another batch or step size differs by more.
-        """
-        if self._is_warned or distance <= share * length + 10 * rounding:
-            return
-        said = (
-            f"After update {self.n_steps_} the loop's parameters are not those of "
-            "the same update made here on all rows: step() must be passed the rows "
-            "of every update, and the loss (a mean over them), penalty, optimiser "
-            "and schedule must be those of the loop"
-        )
-        if self.n_steps_ <= N_REFUSED:
-            raise ValueError(f"{said}.")
-        self._is_warned = True
-        warn(
-            f"{said}. Folds no longer follow it, unless its updates are rounding "
-            "themselves: where all rows are fitted, or by signs of gradients.",
-            UserWarning,
-        )
-
     def _evaluate(self):
         model = self._model
-        # By all replicas but the first, which has no held-out rows.
+        # The first replica has no held-out rows.
         predictions = model.to_numpy(model.predictions(self._replicas, self._X, 1))
         predictions = self._folds.unpadded(predictions[None])
         losses = model.losses(model.loss, self._y, predictions)
@@ -97,7 +95,7 @@ class FollowedLoop(ABC):
         self._se_path.append(estimate.se_path[0])
         self._patience.update(estimate.path[0])
         if self._patience.best == len(self._path) - 1:
-            self._keep(self._now)
+            setattr(self, self._best_params, self._now)
 
     @property
     def path_(self) -> np.ndarray:

@@ -7,59 +7,50 @@ from .data import checked_batches
 
 
 def checked(model, params, X, y, batches=None):
-    """The data of a run, after checks of the parameters, the model and the data."""
-    _check_parameters(model.named("params", params))
-    check_in_memory(X, y)
-    X, y = model.arrays(params, X, y)
-    for name, array in {**model.named("X", X), "y": y}.items():
-        _check_array(name, model.to_numpy(array), len(y))
-    batches = checked_batches(batches, len(y))
-    prediction = model.predict(params, X)
-    _check_loss(np.shape(model.loss(y, prediction)), prediction.shape, len(y))
-    half = len(y) - len(y) // 2
-    alone = model.predict(params, model.rows_of(X, np.arange(half)))
-    _check_rows_are_independent(*map(model.to_numpy, (alone, prediction[:half])))
-    return model.data(X, y, batches)
-
-
-def _check_parameters(named):
-    kinds = {name: array.dtype for name, array in named.items()}
-    not_floats = [name for name, kind in kinds.items() if "float" not in str(kind)]
-    if not_floats or not kinds:
+    """The data of a run, after checks of the parameters, the data and the model."""
+    dtypes = {
+        name: array.dtype for name, array in model.named("params", params).items()
+    }
+    not_floats = [name for name, dtype in dtypes.items() if "float" not in str(dtype)]
+    if not_floats or not dtypes:
         said = "there are none"
         if not_floats:
-            said = f"{not_floats[0]} is {kinds[not_floats[0]]}"
+            said = f"{not_floats[0]} is {dtypes[not_floats[0]]}"
         raise ValueError(f"Parameters must be floating-point numbers, but {said}.")
 
+    check_in_memory(X, y)
+    X, y = model.arrays(params, X, y)
+    n_rows = len(y)
+    for name, array in {**model.named("X", X), "y": y}.items():
+        array = model.to_numpy(array)
+        if array.ndim == 0 or len(array) != n_rows:
+            raise ValueError(
+                f"{name} must have the {n_rows} rows of y as its first axis, got shape "
+                f"{array.shape}."
+            )
+        if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+            raise ValueError(f"{name} has entries that are NaN or infinite.")
+    batches = checked_batches(batches, n_rows)
 
-def _check_array(name, array, n_rows):
-    if array.ndim == 0 or len(array) != n_rows:
+    prediction = model.predict(params, X)
+    shape = np.shape(model.loss(y, prediction))
+    if tuple(shape) != (n_rows,):
+        advice = f"predictions have shape {tuple(prediction.shape)}"
+        if shape == ():
+            advice = "do not average over rows (reduction='none' in torch)"
         raise ValueError(
-            f"{name} must have the {n_rows} rows of y as its first axis, got shape "
-            f"{array.shape}."
+            "loss(y, prediction) must give one number a row, of shape "
+            f"({n_rows},), got shape {tuple(shape)}: {advice}."
         )
-    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-        raise ValueError(f"{name} has entries that are NaN or infinite.")
 
-
-def _check_loss(shape, prediction_shape, n_rows):
-    if tuple(shape) == (n_rows,):
-        return
-    if shape == ():
-        advice = "do not average over rows (reduction='none' in torch)"
-    else:
-        advice = f"predictions have shape {tuple(prediction_shape)}"
-    raise ValueError(
-        "loss(y, prediction) must give one number a row, of shape "
-        f"({n_rows},), got shape {tuple(shape)}: {advice}."
-    )
-
-
-def _check_rows_are_independent(alone, among, rtol=1e-3):
-    """Raise unless predictions of some rows alone equal those of all rows."""
-    size = np.abs(among).max(initial=0)
-    if not np.abs(alone - among).max(initial=0) <= rtol * size:
+    # The first half of the rows alone must have the predictions of all rows.
+    half = n_rows - n_rows // 2
+    alone = model.to_numpy(model.predict(params, model.rows_of(X, np.arange(half))))
+    first_half = model.to_numpy(prediction[:half])
+    difference = np.abs(alone - first_half).max(initial=0)
+    if not difference <= 1e-3 * np.abs(first_half).max(initial=0):
         raise ValueError(
             "What the model predicts for a row depends on the other rows, or on chance "
             "(batch normalisation, dropout): rows cannot be left out of it."
         )
+    return model.data(X, y, batches)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -118,19 +118,34 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             rows, diverges.
         """
         X, y, target, names, n_outputs = self._coded(X, y)
+        n_rows = len(y)
         splitter, split_params, groups = splitter_of(self, y, params)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        batches = self._batches(len(y), seed)
+        batches = None
+        if self.batch_size is not None:
+            n_epochs = ceil(self.max_iter / ceil(n_rows / self.batch_size))
+            batches = shuffled_batches(n_rows, self.batch_size, n_epochs, seed)
         run, attributes = self._run(X, target, n_outputs, seed, batches)
         names |= {**attributes, "train_path_": run.train_path}
         names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
-        names["_row_weights"] = np.ones(len(y))
+        names["_row_weights"] = np.ones(n_rows)
         names["_groups"] = groups
         if splitter is not None:
-            names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)), y)
-        rows = self._rows_left_out(len(y), rng)
-        if len(rows):
+            estimate = run.cv_path(splitter.split(X, y, **split_params))
+            names |= _estimate_attributes("cv", estimate, y)
+            # The held-out rows are listed fold by fold.
+            ends = np.flatnonzero(np.diff(estimate.folds)) + 1
+            names["cv_indices_"] = np.split(estimate.indices, ends)
+        loo = to_python_scalar(self.loo)
+        if loo is not False:
+            rows = np.arange(n_rows)
+            if loo is not True:
+                if loo > n_rows:
+                    raise ValueError(
+                        f"loo={loo} is more than the {n_rows} rows there are."
+                    )
+                rows = np.sort(rng.choice(n_rows, loo, replace=False))
             names |= _estimate_attributes("loo", run.loo_path(rows), y)
         former = [name for name in vars(self) if name.startswith(("cv_", "loo_"))]
         for name in [*former, *NAMES]:
@@ -139,30 +154,12 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         self._take_coefficients(run.n_steps)
         return self
 
-    def _batches(self, n_rows, seed):
-        """Rows of every update, in a new order every epoch; None means all rows."""
-        if self.batch_size is None:
-            return None
-        n_epochs = ceil(self.max_iter / ceil(n_rows / self.batch_size))
-        return shuffled_batches(n_rows, self.batch_size, n_epochs, seed)
-
     def _validated(self, X, y):
         return validated_data(self, on_host(X), y, ensure_min_samples=2)
 
     def _check_data(self, X, y, sample_weight=None):
         """Raise the error that ``fit`` would raise on invalid data."""
         self._coded(X, y)
-
-    def _rows_left_out(self, n_rows, rng):
-        """The rows that ``loo`` asks for."""
-        loo = to_python_scalar(self.loo)
-        if loo is False:
-            return np.arange(0)
-        if loo is not True and loo > n_rows:
-            raise ValueError(f"loo={loo} is more than the {n_rows} rows there are.")
-        if loo is True:
-            return np.arange(n_rows)
-        return np.sort(rng.choice(n_rows, loo, replace=False))
 
     def _checked(self, X):
         check_is_fitted(self)
@@ -208,7 +205,12 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     def _loss_on(self, X, y):
         """The loss of rows: with ``loss=None`` the usual loss of skacv."""
-        return self._usual_loss(y) if self.loss is None else self.loss
+        if self.loss is not None:
+            return self.loss
+        if is_regressor(self):
+            return SquaredError()
+        n_classes = len(classes_of(self, np.asarray(y))[0])
+        return Logistic() if n_classes == 2 else Multinomial()
 
     def _held_out_losses(self, name, y):
         """Loss of the held-out predictions, of "cv" or "loo"; None without them."""
@@ -226,23 +228,15 @@ def _estimate_attributes(name, estimate, y):
     }
 
 
-def _of_folds(estimate, y):
-    """Fitted attributes of folds, whose rows are listed fold by fold."""
-    ends = np.flatnonzero(np.diff(estimate.folds)) + 1
-    attributes = _estimate_attributes("cv", estimate, y)
-    return {**attributes, "cv_indices_": np.split(estimate.indices, ends)}
-
-
-def squared_error(y, prediction):
-    """(y - prediction)^2"""
-    return (y - prediction) ** 2
-
-
 class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
     """A regressor: outputs of the model; the squared error by default."""
 
     _named = SquaredError()
-    _default_loss = staticmethod(squared_error)
+
+    @staticmethod
+    def _default_loss(y, prediction):
+        """(y - prediction)^2"""
+        return (y - prediction) ** 2
 
     def _coded(self, X, y):
         X, y, names = self._validated(X, y)
@@ -250,9 +244,6 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
 
     def _target(self, y):
         return y.astype(np.float64, copy=False)
-
-    def _usual_loss(self, y):
-        return SquaredError()
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict with the iterate in use.
@@ -311,10 +302,6 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
 
     def _loss_and_target(self, label, n_classes):
         return None, label
-
-    def _usual_loss(self, y):
-        n_classes = len(classes_of(self, np.asarray(y))[0])
-        return Logistic() if n_classes == 2 else Multinomial()
 
     @staticmethod
     def _decision(predictor):

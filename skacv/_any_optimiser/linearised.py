@@ -11,16 +11,15 @@ with gradients and Hessians of all rows and of the row left out at the recorded 
 (:mod:`skacv.risk.left_out.linearised`). The gradient of the penalty is exact, and the
 optimiser is run as it is: only gradients of the loss are expanded.
 
-How a library differentiates functions, and applies them many times, is said by a module
-of its own, the ``functions`` of a model, with
+Every library has a module of functions, the ``functions`` of a model:
 
-``grad(function)``, by its first argument;
-``jvp(function, points, changes)``, its value, and what that changes by;
-``map_rows(function)``, along the first axes of its arguments;
-``map_in_parts(function, points, size)``, the same applied, so many at a time;
-``cond(which, one, other)``, what one of two functions gives;
-``ravel(params)``, as one vector, and the function that has them from it;
-``hessian(model, unravel, theta, X, y, weights)``, that of the mean loss.
+``grad(function)``, the gradient with respect to the first argument;
+``jvp(function, points, tangents)``, the value and its directional derivative;
+``map_rows(function, chunk_size=None)``, the function mapped along the first axes of its
+arguments, all rows at once or in chunks;
+``cond(which, first, second)``, the result of one of two functions;
+``ravel(params)``, the parameters as one vector, and the function that maps it back;
+``hessian(model, unravel, theta, X, y, weights)``, the Hessian of the mean loss.
 """
 
 from collections.abc import Callable
@@ -152,19 +151,17 @@ class ReplicaGradients:
 
     def missed(self, theta, point, of_row):
         """Error of the expanded gradients over all rows but the left-out one."""
-        everything = self.data.X, self.data.y, self.weights
+        all_rows = self.data.X, self.data.y, self.weights
 
         def exact(d):
-            return self._gradient(theta + d, *everything)
+            return self._gradient(theta + d, *all_rows)
 
-        def exact_of_row(d, X, y):
-            return self._gradient_of_row(theta + d, X, y)
-
-        gradients = self.by.map_in_parts(exact, point, at_a_time(self.data.n_rows))
-        off = self.by.map_rows(exact_of_row)(point, *self.held_out) - of_row
-        return (
-            gradients - self.expanded(theta, point, *everything) - self.weights[0] * off
-        )
+        chunk_size = at_a_time(self.data.n_rows)
+        gradients = self.by.map_rows(exact, chunk_size=chunk_size)(point)
+        error = gradients - self.expanded(theta, point, *all_rows)
+        exact_of_row = self.by.map_rows(self._gradient_of_row)
+        error_of_row = exact_of_row(theta + point, *self.held_out) - of_row
+        return error - self.weights[0] * error_of_row
 
     def gradients(self, t, theta, ends, of_row, missed):
         """Gradients of what replicas minimise at update ``t``, each where it ends."""

@@ -35,7 +35,9 @@ class Alongside(FollowedLoop):
         Number of updates so far.
     """
 
-    # The start by the name that it has in JAX.
+    _best_params = "best_params_"
+
+    # The start is named as in JAX.
     def __init__(
         self, model: Any, params: Any, data: Any, folds: Any, every: int
     ) -> None:
@@ -64,9 +66,6 @@ class Alongside(FollowedLoop):
             Once, if a later update differs.
         """
         self._follow(params, rows)
-
-    def _keep(self, params):
-        self.best_params_ = params
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,6 @@ def linear_prediction(params, X):
     return X @ params["coef"] + params["intercept"]
 
 
-def linear_start(key, n_features, n_outputs):
-    """Zeros, of a linear model."""
-    outputs = () if n_outputs == 1 else (n_outputs,)
-    return {"coef": jnp.zeros((n_features, *outputs)), "intercept": jnp.zeros(outputs)}
-
-
 @jax.custom_jvp
 def softplus(z):
     """log(1 + exp(z)), with a derivative several times as fast as JAX's own."""
@@ -80,8 +74,13 @@ class OptaxModel(IteratedModel):
         set_parameters(self, locals())
 
     def _run(self, X, target, n_outputs, seed, batches):
-        init = linear_start if self.init is None else self.init
-        params = init(jax.random.key(seed), X.shape[1], n_outputs)
+        n_features = X.shape[1]
+        if self.init is None:  # a linear model starts at zero
+            outputs = () if n_outputs == 1 else (n_outputs,)
+            coef, intercept = jnp.zeros((n_features, *outputs)), jnp.zeros(outputs)
+            params = {"coef": coef, "intercept": intercept}
+        else:
+            params = self.init(jax.random.key(seed), n_features, n_outputs)
         optimizer = ADAM if self.optimizer is None else self.optimizer
         acv = TrajectoryACV(self._model(), self._row_loss(), optimizer, self.penalty)
         run = acv.run(params, X, target, self.max_iter, batches)

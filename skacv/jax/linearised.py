@@ -1,16 +1,20 @@
 """Rows left out by linearising: functions of JAX."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-grad, jvp, map_rows = jax.grad, jax.jvp, jax.vmap
+grad, jvp = jax.grad, jax.jvp
 cond, ravel = jax.lax.cond, ravel_pytree
 
 
-def map_in_parts(function, points, size):
-    """Apply a function to every point, ``size`` at a time."""
-    return jax.lax.map(function, points, batch_size=size)
+def map_rows(function, chunk_size=None):
+    """A function of the rows of arrays; in chunks, of the rows of one array."""
+    if chunk_size is None:
+        return jax.vmap(function)
+    return partial(jax.lax.map, function, batch_size=chunk_size)
 
 
 def hessian(model, unravel, theta, X, y, weights):

@@ -32,6 +32,8 @@ class Alongside(FollowedLoop):
         Number of updates so far.
     """
 
+    _best_params = "best_parameters_"
+
     def step(self, rows: ArrayLike | None = None) -> None:
         """Follow an update of the loop: call it after every ``optimizer.step()``.
 
@@ -62,9 +64,6 @@ class Alongside(FollowedLoop):
         """
         self._model.module.load_state_dict(self.best_parameters_, strict=False)
         return self._model.module
-
-    def _keep(self, params):
-        self.best_parameters_ = params
 
 
 @dataclass(frozen=True, eq=False)

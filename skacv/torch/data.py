@@ -20,18 +20,17 @@ class TensorRows(RunRows):
 
 def as_tensors(like, *arrays):
     """Copies on the device of a tensor, and in its precision if they have one."""
-    tensors = [_copied(array, like.device) for array in arrays]
-    return [
-        tensor.to(like.dtype) if tensor.is_floating_point() else tensor
-        for tensor in tensors
-    ]
-
-
-def _copied(array, device):
-    """A tensor that nobody else changes in place."""
-    if isinstance(array, torch.Tensor):
-        return array.detach().to(device, copy=True)
-    return torch.tensor(np.asarray(array), device=device)
+    tensors = []
+    for array in arrays:
+        if isinstance(array, torch.Tensor):
+            # The user may change the original in place.
+            tensor = array.detach().to(like.device, copy=True)
+        else:
+            tensor = torch.tensor(np.asarray(array), device=like.device)
+        if tensor.is_floating_point():
+            tensor = tensor.to(like.dtype)
+        tensors.append(tensor)
+    return tensors
 
 
 def losses_on(loss, y, predictions):

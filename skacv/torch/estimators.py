@@ -80,7 +80,11 @@ class TorchModel(IteratedModel):
         # Tensors and modules as arrays, which any format stores.
         tensors = {"module_": self.module_.state_dict()}
         tensors |= {name: state[name] for name in PARAMS if name in state}
-        return {**state, **{name: _as_arrays(tensors[name]) for name in tensors}}
+        arrays = {
+            name: {key: value.numpy(force=True) for key, value in by_key.items()}
+            for name, by_key in tensors.items()
+        }
+        return {**state, **arrays}
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -126,11 +130,6 @@ class TorchModel(IteratedModel):
         (X,) = as_tensors(next(iter(params.values())), X)
         with torch.no_grad():
             return functional_call(self.module_, params, (X,)).numpy(force=True)
-
-
-def _as_arrays(tensors):
-    """Tensors by name as arrays of NumPy."""
-    return {name: value.numpy(force=True) for name, value in tensors.items()}
 
 
 def _as_tensors(arrays):

@@ -5,11 +5,6 @@ import torch
 grad, jvp, map_rows = torch.func.grad, torch.func.jvp, torch.func.vmap
 
 
-def map_in_parts(function, points, size):
-    """Apply a function to every point, ``size`` at a time."""
-    return map_rows(function, chunk_size=size)(points)
-
-
 def cond(which, first, second):
     """The result of one of two functions."""
     return first() if which else second()

@@ -120,7 +120,14 @@ class Follower(FollowedLoop):
         super().__init__(model, None, RunRows(X, Y, None), folds, every)
         model.parted = parted
 
-    def _keep(self, params):
+    _best_params = "best"
+
+    @property
+    def best(self):
+        return self.kept[-1]
+
+    @best.setter
+    def best(self, params):
         self.kept.append(self.n_steps_)
 
 
