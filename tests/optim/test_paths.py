@@ -5,10 +5,8 @@ import pytest
 from sklearn.base import clone
 
 from skacv import TrajectoryLasso, TrajectoryLogisticRegression
-from skacv.optim import fits
 from skacv.optim.array_path import PathCache, with_room
 from skacv.optim.arrays import design_of
-from skacv.optim.blocks import slices
 from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.losses import Huber, Logistic, Multinomial
 from skacv.optim.problem import Problem
@@ -46,10 +44,8 @@ def test_values_of_an_iterate_are_computed_once():
 @pytest.mark.parametrize(
     ("loss", "n_outputs"), [(Logistic(), 1), (Multinomial(), 3), (Huber(), 2)]
 )
-def test_slopes_in_blocks_are_those_of_all_rows(
-    loss, n_outputs, rng, monkeypatch, set_limits
-):
-    n_rows, n_fits = 50, 4
+def test_slopes_in_blocks_are_those_of_all_rows(loss, n_outputs, rng, set_limits):
+    n_rows, n_fits = 40_000, 4
     target = np.eye(n_outputs)[rng.integers(n_outputs, size=n_rows)]
     weights = np.full((n_rows, 1), 1 / n_rows)
     problem = Problem(
@@ -60,7 +56,6 @@ def test_slopes_in_blocks_are_those_of_all_rows(
     predictor = predictor.reshape(n_rows, n_outputs, n_fits)
     expected = side_by_side.slopes(predictor)
     set_limits(LARGE_BYTES=10)
-    monkeypatch.setattr(fits, "blocks", lambda n, _: slices(n, 7))
     found = side_by_side.slopes(predictor)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 

@@ -7,6 +7,7 @@ from sklearn.model_selection import LeaveOneOut
 
 from skacv import TrajectoryLogisticRegression
 from tests.cases import covering
+from tests.runs import run_of
 
 from .models import ALL, EXACT, NEWTON, drawn, held_out, loss, model_of
 
@@ -183,8 +184,9 @@ def test_rows_are_left_out_of_the_same_batches(worth, tolerance, rng, set_limits
     X, y = drawn("binary", rng)
     model = TrajectoryLogisticRegression(
         0.3, solver="sgd", batch_size=9, max_iter=12, tol=0, loo=True, random_state=0
-    ).fit(X, y)
-    label, schedule = (y == "yes").astype(float), model._phases[0].schedule
+    )
+    schedule = run_of(model, X, y).trajectory.phases[0].schedule
+    label = (y == "yes").astype(float)
     ones = np.column_stack([X, np.ones(len(y))])
     ridge = np.array([1.0] * 6 + [0.0]) / (0.3 * len(y))
     expected = np.zeros((13, len(y)))
