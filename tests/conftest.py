@@ -1,6 +1,10 @@
+from importlib import import_module
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import skacv
 from skacv.model_selection import portfolios
 
 
@@ -16,6 +20,39 @@ def pytest_addoption(parser):
 @pytest.fixture
 def rng(request):
     return np.random.default_rng(request.config.getoption("--seed"))
+
+
+ROOT = Path(skacv.__file__).parent
+
+
+def modules_with(name):
+    """Modules of the package that have a global of that name."""
+    for path in ROOT.rglob("*.py"):
+        if path.stem != "__init__" and name in path.read_text():
+            parts = path.relative_to(ROOT.parent).with_suffix("").parts
+            try:
+                module = import_module(".".join(parts))
+            except ImportError:  # of an extra that is not installed
+                continue
+            if name in vars(module):
+                yield module
+
+
+@pytest.fixture
+def set_limits(monkeypatch):
+    """A function that sets limits of the package, such as MEMORY_BYTES, everywhere.
+
+    A test names the limit but not the modules that observe it: these may change.
+    """
+
+    def set_in_all_modules(**limits):
+        for name, value in limits.items():
+            modules = list(modules_with(name))
+            assert modules, f"No module has a limit {name}."
+            for module in modules:
+                monkeypatch.setattr(module, name, value)
+
+    return set_in_all_modules
 
 
 @pytest.fixture

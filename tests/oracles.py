@@ -9,8 +9,6 @@ from math import ceil
 import numpy as np
 from sklearn.base import clone
 
-from skacv.optim.trajectory import Trajectory
-
 
 def elementwise_jacobian(penalty, coef, step_size):
     """The derivative of a prox whose entries do not depend on each other."""
@@ -87,13 +85,13 @@ def risk_gram(A, residuals, fit_intercept=False):
     return (E @ E.T) / degrees * (1 + 1 / n if fit_intercept else 1)
 
 
-def risk_path_of(model, X, y, sample_weight=None, of_prox=elementwise_jacobian):
-    """``risk_path_`` of a fitted estimator (risk_row_scales=False), by Jacobians."""
-    Xw, yw = sqrt_weighted(X, y, sample_weight, model.fit_intercept)
-    record = Trajectory(model.coef_path_[:, :, None], None, model._phases)
-    A = memory_matrix(Xw, record, of_prox)
-    residuals = yw - model.coef_path_ @ Xw.T
-    return np.diag(risk_gram(A, residuals, model.fit_intercept))
+def risk_path_of(run, X, y, sample_weight=None, of_prox=elementwise_jacobian):
+    """``risk_path_`` of a finished run (risk_row_scales=False), by Jacobians."""
+    fit_intercept = run.estimator.fit_intercept
+    Xw, yw = sqrt_weighted(X, y, sample_weight, fit_intercept)
+    A = memory_matrix(Xw, run.trajectory, of_prox)
+    residuals = yw - run.trajectory.coef[:, :, 0] @ Xw.T
+    return np.diag(risk_gram(A, residuals, fit_intercept))
 
 
 def row_scale_matrix(A, scales):

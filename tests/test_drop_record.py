@@ -35,7 +35,6 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv._estimator.estimates import fitted_state
 from skacv.risk.intervals import rank_of
 from tests.test_fitted_state import (
     MODELS,
@@ -529,10 +528,10 @@ def test_with_the_rows_it_keeps_those_of_all():
 
 
 @pytest.mark.parametrize("name", ["lasso", "trees"])
-def test_of_many_rows_it_keeps_residuals_alone(name, monkeypatch):
+def test_of_many_rows_it_keeps_residuals_alone(name, set_limits):
     _, X, y, _ = drawn("lasso")
     model = TrajectoryEarlyStoppingCV(CHOSEN[name], cv=3, random_state=0).fit(X, y)
-    monkeypatch.setattr(fitted_state, "MOST_OF_CHOICE", len(y) - 1)
+    set_limits(MOST_OF_CHOICE=len(y) - 1)
     many = clone(model).fit(X, y)
     assert not hasattr(many.estimator_, "cv_prediction_path_")
     expected = model.predict_interval(X)

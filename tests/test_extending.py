@@ -20,6 +20,7 @@ from skacv.optim.losses import Loss
 from skacv.optim.penalties import L1, Uniform
 from skacv.optim.updates import ProximalGradient
 from tests import oracles
+from tests.runs import run_of
 
 # As many rows as columns: leave-one-out of any loss is then exact.
 N_ROWS = N_FEATURES = 14
@@ -63,8 +64,8 @@ def check_held_out(model, X, y):
 def check_risk(model, X, y, of_prox=oracles.elementwise_jacobian):
     """The memory matrix is that of full Jacobians."""
     model = clone(model).set_params(max_iter=20, loo=False, risk="exact")
-    model.set_params(risk_row_scales=False).fit(X, y)
-    expected = oracles.risk_path_of(model, X, y, of_prox=of_prox)
+    run = run_of(model.set_params(risk_row_scales=False), X, y)
+    expected = oracles.risk_path_of(run, X, y, of_prox=of_prox)
     np.testing.assert_allclose(model.risk_path_, expected, rtol=1e-3)
 
 

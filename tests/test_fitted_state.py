@@ -41,7 +41,6 @@ from skacv import (
 )
 from skacv._estimator.estimates import fitted_state
 from skacv._estimator.estimates.held_out import OfOneIterate
-from skacv.staged import run as staged_run
 from tests.cases import covering
 
 N_ROWS, N_COLUMNS = 90, 6
@@ -203,13 +202,10 @@ def test_arrays_that_the_caller_reuses_change_nothing(name, container):
 
 
 @pytest.mark.parametrize("name", ["lasso", "logistic", "stopped", "staged", "blend"])
-def test_nor_where_predictions_are_too_many_to_be_kept(name, monkeypatch):
-    monkeypatch.setattr(fitted_state, "MOST_KEPT", 100)
-    monkeypatch.setattr(fitted_state, "MOST_OF_CHOICE", 10)
-    for module in ("_estimator.run.fit", "staged.estimator"):
-        monkeypatch.setattr(f"skacv.{module}.MOST_KEPT", 100)
+def test_nor_where_predictions_are_too_many_to_be_kept(name, set_limits):
+    set_limits(MOST_KEPT=100, MOST_OF_CHOICE=10)
     expected = said(fitted(name)[0], drawn(name, seed=1)[1]).get("interval")
-    monkeypatch.setattr(staged_run, "MEMORY_BYTES", 4 * 8 * 100)
+    set_limits(MEMORY_BYTES=4 * 8 * 100)
     model, X, y, weights = fitted(name)
     stored = pickle.dumps(model)
     assert not rows_in(stored, X)
@@ -224,9 +220,9 @@ def test_nor_where_predictions_are_too_many_to_be_kept(name, monkeypatch):
             np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-def test_what_is_not_kept_is_said(monkeypatch):
+def test_what_is_not_kept_is_said(set_limits):
     whole, X, y, weights = fitted("lasso")
-    monkeypatch.setattr("skacv._estimator.run.fit.MOST_KEPT", 100)
+    set_limits(MOST_KEPT=100)
     model = clone(whole).fit(X, y, sample_weight=weights)
     for name in ("cv_prediction_path_", "cv_target_", "cv_indices_"):
         with pytest.raises(AttributeError, match="fit it with keep_data=True"):
@@ -280,11 +276,11 @@ def test_rows_that_are_kept_are_copies(name, tmp_path):
             np.testing.assert_allclose(found, ends, rtol=1e-8)
 
 
-def test_members_in_other_processes_are_those_of_one(monkeypatch):
+def test_members_in_other_processes_are_those_of_one(set_limits):
     """Where no process could keep the predictions of all iterates in a pickle."""
     X, y = drawn("blend")[1:3]
     one = clone(MODELS["blend"]).set_params(random_state=0).fit(X, y)
-    monkeypatch.setattr(fitted_state, "MOST_KEPT", 1)
+    set_limits(MOST_KEPT=1)
     several = clone(one).set_params(n_jobs=2).fit(X, y)
     assert several.weights_ == pytest.approx(one.weights_, abs=1e-6)
     assert several.best_score_corrected_ == pytest.approx(one.best_score_corrected_)

@@ -7,8 +7,6 @@ from multiprocessing import get_context
 
 import pytest
 
-from skacv._estimator.run import source
-
 SCHEDULERS = ("synchronous", "threads", "processes", "cluster")
 
 
@@ -53,9 +51,9 @@ def scheduler(request):
 
 
 @pytest.fixture
-def on_workers(monkeypatch):
+def on_workers(set_limits):
     """Rows stay on workers, though moments would do for squared errors."""
-    monkeypatch.setattr(source, "MAX_COLUMNS_OF_COLLECTIONS", -1)
+    set_limits(MAX_COLUMNS_OF_COLLECTIONS=-1)
 
 
 def kill_worker(client):

@@ -15,7 +15,6 @@ from skacv import (
     TrajectoryGroupLasso,
     TrajectoryLasso,
 )
-from skacv.dask import estimates
 
 N_ROWS, N_COLUMNS = 150, 40
 SETTINGS = {"risk": "exact", "risk_row_scales": False, "loo": False}
@@ -92,8 +91,8 @@ def test_stopping_by_it(data):
     assert model.best_score_ == pytest.approx(expected.best_score_, rel=1e-4)
 
 
-def test_too_many_columns_moved(data, monkeypatch):
-    monkeypatch.setattr(estimates, "MAX_COLUMNS", 5)
+def test_too_many_columns_moved(data, set_limits):
+    set_limits(MAX_COLUMNS=5)
     estimator = IterativeRidge(1.0, max_iter=5, risk=True, loo=False)
     with pytest.raises(ValueError, match="has moved 40 columns"):
         estimator.fit(*collections(*data))

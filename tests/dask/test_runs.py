@@ -345,11 +345,9 @@ LOO_PATHS = "loo_path_", "loo_se_path_", "loo_prediction_path_"
     ids=repr,
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_left_out(estimator, weighted, X, y, rng, monkeypatch):
+def test_rows_left_out(estimator, weighted, X, y, rng, set_limits):
     """Against refits in memory; in more than one chunk."""
-    from skacv.dask import estimates
-
-    monkeypatch.setattr(estimates, "MEMORY_BYTES", 4 * 8 * 8 * (P + 1))
+    set_limits(MEMORY_BYTES=4 * 8 * 8 * (P + 1))
     estimator = clone(estimator).set_params(loo=10, risk=False, random_state=3)
     if hasattr(estimator, "C"):
         y = (y > y.mean()).astype(int)

@@ -202,12 +202,12 @@ def test_a_complete_basis_has_traces_without_error(rng):
     assert (np.abs(groups) == 1).all()
 
 
-def test_modes_one_by_one_are_all_modes(monkeypatch, rng):
+def test_modes_one_by_one_are_all_modes(set_limits, rng):
     X, coef = rng.standard_normal((30, 4)), np.zeros(4)
     y = X[:, 0] + rng.standard_normal(30)
     run = TrajectoryACV(linear, squared, optax.sgd(0.1)).run(coef, X, y, n_steps=6)
     expected = run.risk_path(n_checked=0).path
-    monkeypatch.setattr("skacv.jax.memory_matrix.MEMORY_BYTES", 1)
+    set_limits(MEMORY_BYTES=1)
     np.testing.assert_allclose(run.risk_path(n_checked=0).path, expected, rtol=1e-5)
 
 

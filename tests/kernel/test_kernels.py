@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from skacv.kernel.kernels import KERNELS, FromCallable, Precomputed, check_kernel
-from skacv.optim import kernel_matrix as matrices
 from skacv.optim.kernel_matrix import KernelMatrix
 from tests.kernel.brute_force import kernel_matrix
 
@@ -44,8 +43,8 @@ def test_single_precision_bears_rows_far_from_the_origin(name, rng):
 
 @pytest.mark.parametrize("budget", [1e9, 100])
 @pytest.mark.parametrize("name", [*KERNELS, "precomputed"])
-def test_matrix_in_blocks(name, budget, rng, monkeypatch):
-    monkeypatch.setattr(matrices, "LARGE_BYTES", 1 << 11)  # three rows
+def test_matrix_in_blocks(name, budget, rng, set_limits):
+    set_limits(LARGE_BYTES=1 << 11)  # three rows
     X = rng.standard_normal((20, 4))
     values = kernel_matrix("rbf" if name == "precomputed" else name, X, X, 0.3)
     if name == "precomputed":

@@ -119,14 +119,13 @@ def test_a_longer_run_keeps_its_gamma(data):
 
 
 def test_many_rows_are_judged_by_some_of_each_class_and_their_own_folds(
-    data, monkeypatch
+    data, set_limits
 ):
     X, _ = data
     label = np.zeros(120, int)
     label[77] = 1  # a class of one row, and few rows are drawn
     seen = []
-    monkeypatch.setattr(scales, "MOST_ROWS", 30)
-    monkeypatch.setattr(scales, "LEAST_ROWS", 30)
+    set_limits(MOST_ROWS=30, LEAST_ROWS=30)
 
     class Noted(KernelEigenProClassifier):
         def fit_up_to(self, n_updates, X, y, *rest):

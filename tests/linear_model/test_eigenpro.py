@@ -19,6 +19,7 @@ from skacv.optim.trajectory import Phase
 from skacv.risk.leave_out_rule import LeaveOutRule
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.oracles import sqrt_weighted
+from tests.runs import run_of
 
 EXACT = {"rtol": 0, "atol": 1e-8}
 SHAPES = [(60, 20), (40, 70)]
@@ -38,10 +39,17 @@ def model_of(alpha=2.0, **params):
     return model.set_params(**{"max_iter": N_UPDATES, "tol": 0, **params})
 
 
+def schedule_of(model, X, weights=None):
+    """The schedule of such a model, which does not depend on the target."""
+    short = clone(model).set_params(max_iter=1, loo=False, risk=False, cv=None)
+    run = run_of(short, X, X[:, 0], sample_weight=weights)
+    return run.trajectory.phases[0].schedule
+
+
 def preconditioner(model, X, weights=None):
     """P and its rows, by the whole decomposition of the subsample."""
-    schedule = model._phases[0].schedule
-    rows, q = schedule.preconditioner.rows, model.n_components
+    rows = schedule_of(model, X, weights).preconditioner.rows
+    q = model.n_components
     weights = np.ones(len(X)) if weights is None else weights
     mean = weights @ X / weights.sum()
     sample = (X - mean)[rows] * np.sqrt(weights * len(X) / weights.sum())[rows, None]
@@ -74,13 +82,13 @@ def predictions_without(model, X, y, P, alpha, i):
     return np.einsum("j,tj...->t...", X[i] - mean, path) + offset
 
 
-def predictions_without_in_batches(model, X, y, P, alpha, i):
+def predictions_without_in_batches(model, X, y, P, batches, alpha, i):
     """The same batches and means, the gradient of the row never taken."""
     mean, offset = X.mean(axis=0), y.mean()
     Xc, yc = X - mean, y - offset
     b, path = np.zeros(X.shape[1]), [offset]
     for _ in range(N_UPDATES):
-        for batch in model._phases[0].schedule.batches:
+        for batch in batches:
             kept = batch[batch != i]
             gradient = Xc[kept].T @ (Xc[kept] @ b - yc[kept]) / len(batch)
             b = b - model.step_size_ * P @ (gradient + alpha / len(X) * b)
@@ -112,10 +120,11 @@ def test_leave_one_out_keeps_the_preconditioner(shape, alpha, n_targets, rng):
 def test_leave_one_out_in_batches(shape, alpha, rng):
     X, y = drawn(shape, rng)
     model = model_of(alpha, batch_size=13).fit(X, y)
-    assert len(model._phases[0].schedule.batches) == -(-shape[0] // 13)
+    batches = schedule_of(model, X).batches
+    assert len(batches) == -(-shape[0] // 13)
     P, _ = preconditioner(model, X)
     for k, i in enumerate(model.loo_indices_):
-        expected = predictions_without_in_batches(model, X, y, P, alpha, i)
+        expected = predictions_without_in_batches(model, X, y, P, batches, alpha, i)
         np.testing.assert_allclose(model.loo_prediction_path_[:, k], expected, **EXACT)
 
 
@@ -145,7 +154,7 @@ def test_folds_with_few_rows_are_judged_by_those_the_preconditioner_has_not_seen
     settings = {"n_components": 1, "loo": False}
     settings |= {"risk": False, "batch_size": batch_size}
     model = model_of(0.0, cv=folds, **settings).fit(X, y)
-    seen = model._phases[0].schedule.preconditioner.rows
+    seen = schedule_of(model, X).preconditioner.rows
     assert len(seen) == 11
     judged = np.concatenate(model.cv_indices_)
     np.testing.assert_array_equal(np.sort(judged), np.setdiff1d(np.arange(35), seen))
@@ -170,7 +179,7 @@ def test_sparse_and_weighted_rows(batch_size, rng):
         expected = getattr(dense, name)
         np.testing.assert_allclose(getattr(light, name), expected, rtol=1e-8)
     P, _ = preconditioner(dense, X, weights)
-    found = dense._phases[0].schedule.preconditioner.dot(np.eye(20))
+    found = schedule_of(dense, X, weights).preconditioner.dot(np.eye(20))
     np.testing.assert_allclose(found, P, atol=1e-10)
 
 
@@ -218,7 +227,7 @@ def test_risk_is_that_of_the_memory_matrix_on_the_other_rows(
 ):
     X, y = drawn(shape, rng)
     model = model_of(alpha, risk_row_scales=False).fit(X, y)
-    n, rows = len(X), model._phases[0].schedule.preconditioner.rows
+    n, rows = len(X), schedule_of(model, X).preconditioner.rows
     others = np.setdiff1d(np.arange(n), rows)
     weights = rng.uniform(0.5, 2, n)
     weights[rows] *= weight_of_subsample
@@ -257,7 +266,7 @@ def test_risk_in_batches_is_leave_one_out_by_mean_memories(rng):
     # Every row by itself is a label here, and the memories are exact.
     target = np.column_stack([yc, -np.eye(60)])
     b, visits, ends = np.zeros((20, 61)), [], [-target]
-    batches = model._phases[0].schedule.batches
+    batches = schedule_of(model, X).batches
     for _ in range(N_UPDATES):
         visited = np.empty_like(target)
         for batch in batches:
@@ -359,16 +368,17 @@ def test_warm_start_with_another_solver(solvers, shape, rng):
     X, y = drawn(shape, rng)
     model = model_of(warm_start=True, risk_row_scales=False, risk="exact")
     for solver in solvers:
-        model.set_params(solver=solver).fit(X, y)
+        run = run_of(model.set_params(solver=solver), X, y)
     n, p = shape
+    phases = run.trajectory.phases
     (schedule,) = (
-        phase.schedule for phase in model._phases if hasattr(phase.schedule, "batches")
+        phase.schedule for phase in phases if hasattr(phase.schedule, "batches")
     )
     rows, identity = schedule.preconditioner.rows, np.eye(p)
     factors = {"gd": identity, "eigenpro": schedule.preconditioner.dot(identity)}
     powers = [
         phase.schedule.step_size * factors[solver]
-        for phase, solver in zip(model._phases, solvers)
+        for phase, solver in zip(phases, solvers)
         for _ in range(N_UPDATES)
     ]
     assert model.n_iter_ == len(powers) == 2 * N_UPDATES

@@ -91,9 +91,9 @@ def test_records_grow_with_the_run(model, data):
     np.testing.assert_array_equal(long.fit(X, y).coef_path_, short.coef_path_)
 
 
-def test_records_beyond_what_is_reserved(data, monkeypatch):
+def test_records_beyond_what_is_reserved(data, set_limits):
     X, y = data
     model = IterativeRidge(max_iter=300, tol=0, loo=False, risk=False)
     expected = clone(model).fit(X, y).coef_path_
-    monkeypatch.setattr("skacv.optim.run.MEMORY_BYTES", 50)
+    set_limits(MEMORY_BYTES=50)
     np.testing.assert_array_equal(model.fit(X, y).coef_path_, expected)

@@ -37,6 +37,7 @@ from tests.cases import covering
 from tests.oracles import left_out_one_by_one, refitted_predictions
 from tests.penalties import with_prox
 from tests.risk.test_curved_memory import Straight
+from tests.runs import run_of
 
 N_ROWS, N_FEATURES = 30, 6
 WEIGHTS = np.array([1.0, 0.0, 2.0, 0.5, 1.0, 3.0])
@@ -255,10 +256,10 @@ def test_folds_are_refits(penalty, fit_intercept, data):
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_risk_is_that_of_full_jacobians(penalty, schedule, data):
     model = regressor(penalty=PENALTIES[penalty], schedule=schedule, loo=False)
-    model.set_params(risk="exact", risk_row_scales=False).fit(*data)
+    run = run_of(model.set_params(risk="exact", risk_row_scales=False), *data)
     is_grouped = isinstance(model.penalty, GroupL2)
     of_prox = oracles.group_jacobian if is_grouped else oracles.elementwise_jacobian
-    expected = oracles.risk_path_of(model, *data, of_prox=of_prox)
+    expected = oracles.risk_path_of(run, *data, of_prox=of_prox)
     np.testing.assert_allclose(model.risk_path_, expected, rtol=1e-3)
 
 
@@ -358,9 +359,11 @@ def test_without_a_penalty_alpha_is_zero(data):
 def test_the_step_is_put_into_a_schedule(schedule, name, data):
     found = regressor(schedule=schedule).fit(*data)
     assert_same(found, regressor(schedule=name).fit(*data))
-    assert found._phases[0].schedule == replace(schedule, step_size=found.step_size_)
-    own = regressor(schedule=HeavyBall(9.0, 0.5), step_size=0.01).fit(*data)
-    assert own._phases[0].schedule == HeavyBall(0.01, 0.5)
+    run = run_of(clone(found), *data)
+    taken = run.trajectory.phases[0].schedule
+    assert taken == replace(schedule, step_size=found.step_size_)
+    run = run_of(regressor(schedule=HeavyBall(9.0, 0.5), step_size=0.01), *data)
+    assert run.trajectory.phases[0].schedule == HeavyBall(0.01, 0.5)
 
 
 def test_several_classes(data):

@@ -17,6 +17,7 @@ from skacv import (
 from tests import oracles
 from tests.cases import covering
 from tests.oracles import left_out_one_by_one, refitted_predictions
+from tests.runs import run_of
 
 N_ROWS, N_FEATURES = 30, 8
 WEIGHTS = np.array([0.5, 0.0, 2.0, 1.0, 1.0, 3.0, 0.7, 0.0])
@@ -102,10 +103,11 @@ def test_risk_is_that_of_full_jacobians(name, fit_intercept, weighted, data, rng
         loo=False,
         risk="exact",
         risk_row_scales=False,
-    ).fit(X, y, sample_weight=weights)
+    )
+    run = run_of(model, X, y, sample_weight=weights)
     is_grouped = isinstance(model, TrajectoryGroupLasso)
     of_prox = oracles.group_jacobian if is_grouped else oracles.elementwise_jacobian
-    expected = oracles.risk_path_of(model, X, y, weights, of_prox)
+    expected = oracles.risk_path_of(run, X, y, weights, of_prox)
     np.testing.assert_allclose(model.risk_path_, expected, rtol=1e-3)
 
 
@@ -163,8 +165,8 @@ def test_no_rounding_moves_the_first_strength_of_a_path(cls, data):
     X, y = data
     for far in (0, 1e2, 1e3, 1e4):
         model = cls(alpha="path", max_iter=5, loo=False, risk=False, cv=5)
-        model.fit(X + far * X.std(axis=0), 1e5 * (y + far))
-        assert model._phases[0].n_updates == 1
+        run = run_of(model, X + far * X.std(axis=0), 1e5 * (y + far))
+        assert run.trajectory.phases[0].n_updates == 1
         assert not model.coef_path_[1].any()
 
 

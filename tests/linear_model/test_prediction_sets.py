@@ -104,12 +104,10 @@ def test_leave_one_out_serves_as_well(rng):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_scores_are_kept_where_predictions_are_not(name, rng, monkeypatch):
+def test_scores_are_kept_where_predictions_are_not(name, rng, set_limits):
     X, y = drawn(rng, 60)
     expected = [model_of(name).fit(X, y).predict_set(X, 0.8, each) for each in METHODS]
-    monkeypatch.setattr("skacv._estimator.run.fit.MOST_KEPT", 1)
-    monkeypatch.setattr("skacv.staged.estimator.MOST_KEPT", 1)
-    monkeypatch.setattr("skacv.staged.run.MEMORY_BYTES", 1)
+    set_limits(MOST_KEPT=1, MEMORY_BYTES=1)
     model = model_of(name).fit(X, y)
     for again in (model, pickle.loads(pickle.dumps(model))):
         found = [again.predict_set(X, 0.8, each) for each in METHODS]

@@ -263,10 +263,10 @@ def test_sampled_rows_are_uniform(rng):
 
 
 @pytest.mark.parametrize("kind", ["array", "float32", "memmap", "view", "csr"])
-def test_from_arrays(kind, rng, tmp_path, monkeypatch):
+def test_from_arrays(kind, rng, tmp_path, set_limits):
     X, y = drawn(rng)
     n_bytes = 4 * 8 * N_COLUMNS * 70
-    monkeypatch.setattr("skacv.optim.blocks.MEMORY_BYTES", n_bytes)
+    set_limits(MEMORY_BYTES=n_bytes)
     expected, source = X, X
     if kind == "float32":
         source = X.astype(np.float32)

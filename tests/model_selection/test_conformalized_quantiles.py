@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import Staged
-from skacv._estimator.estimates import fitted_state
 from skacv.model_selection import ConformalizedQuantiles
 
 from ..oracles import least_with_mass
@@ -140,12 +139,11 @@ def test_frames_pipelines_and_pickles(rng):
     np.testing.assert_array_equal(again.predict_interval(X, 0.8), found)
 
 
-def test_where_residuals_alone_are_kept(rng, monkeypatch):
+def test_where_residuals_alone_are_kept(rng, set_limits):
     X, y = drawn(rng, 60)
     model = ConformalizedQuantiles(trees(0.1), trees(0.9), cv=FOLDS)
     expected = model.fit(X, y).predict_interval(X, 0.8)
-    monkeypatch.setattr(fitted_state, "MOST_OF_CHOICE", 1)
-    monkeypatch.setattr("skacv.staged.run.MEMORY_BYTES", 1)
+    set_limits(MOST_OF_CHOICE=1, MEMORY_BYTES=1)
     found = model.fit(X, y).predict_interval(X, 0.8)
     assert not hasattr(model.lower_.estimator_, "cv_prediction_path_")
     np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -25,7 +25,6 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv.kernel.scales import FACTORS, MOST_ROWS
-from skacv.model_selection import portfolios
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -134,8 +133,8 @@ def test_a_nonlinear_member_beyond_the_former_limit():
     assert np.mean((model.predict(X[5100:]) - y[5100:]) ** 2) < 2
 
 
-def test_what_is_left_out_is_said(monkeypatch):
-    monkeypatch.setattr(portfolios, "MOST_KERNEL_ROWS", 400)
+def test_what_is_left_out_is_said(set_limits):
+    set_limits(MOST_KERNEL_ROWS=400)
     X, y = make_friedman1(500, noise=0.5, random_state=0)
     model = SelfStoppingRegressor(random_state=0).fit(pd.DataFrame(X), y)
     table = pd.DataFrame(model.results_).set_index("member")

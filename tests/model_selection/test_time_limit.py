@@ -64,12 +64,12 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch):
+def clock(monkeypatch, set_limits):
     found = Clock()
     for module in (search, stages, time_limit):
         monkeypatch.setattr(module, "perf_counter", found)
     # A second of this clock is an update of a few rows.
-    monkeypatch.setattr(time_limit, "SHORTEST", 0.0)
+    set_limits(SHORTEST=0.0)
     for kind in (IterativeRidge, Staged, KernelModel):
         monkeypatch.setattr(kind, "fit_up_to", found.timed(kind.fit_up_to))
     return found

@@ -13,7 +13,6 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
 )
-from skacv.model_selection import portfolios
 from tests.callbacks import needs_callbacks
 
 OF_RUN = re.compile(
@@ -95,8 +94,8 @@ def test_combinations_have_lines_of_their_own(data, capsys):
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_members_that_cannot_be_fitted_are_named(data, capsys, monkeypatch):
-    monkeypatch.setattr(portfolios, "MOST_KERNEL_ROWS", 50)
+def test_members_that_cannot_be_fitted_are_named(data, capsys, set_limits):
+    set_limits(MOST_KERNEL_ROWS=50)
     lines = printed(SelfStoppingRegressor(verbose=1, random_state=0), *data, capsys)
     assert lines[0] == (
         "[SelfStoppingRegressor] kernel        left out: X has more than 50 rows"

@@ -8,10 +8,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
-from skacv.linear_model.classifiers import NewtonOnManyRows
-from skacv.optim import fits as engine
 from skacv.optim.arrays import design_of
-from skacv.optim.blocks import slices
 from skacv.optim.column_maps import ColumnMaps
 from skacv.optim.fits import (
     Iterate,
@@ -24,18 +21,19 @@ from skacv.optim.losses import Logistic, Multinomial
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
-from skacv.optim.schedules import Newton, SimplifiedNewton
+from skacv.optim.schedules import Nesterov, Newton, SimplifiedNewton
 from skacv.optim.trajectory import Phase
+from tests.runs import run_of
 
-N, P, N_FITS = 200, 4, 3
+P, N_FITS = 4, 3
 
 
-def fits_of(loss, rng, maps=None):
-    X = rng.standard_normal((N, P)) + 1
+def fits_of(loss, rng, maps=None, n=200):
+    X = rng.standard_normal((n, P)) + 1
     n_outputs = 3 if loss.is_coupled else 1
-    y = np.eye(3)[rng.integers(0, 3, N)][:, :n_outputs]
-    problem = Problem(design_of(X), y, np.full((N, 1), 1 / N), loss)
-    stays = np.where(rng.random((N, N_FITS)) < 0.8, 1 / N, 0)
+    y = np.eye(3)[rng.integers(0, 3, n)][:, :n_outputs]
+    problem = Problem(design_of(X), y, np.full((n, 1), 1 / n), loss)
+    stays = np.where(rng.random((n, N_FITS)) < 0.8, 1 / n, 0)
     scale = np.array([1.0, 2.0, 3.0])
     return WeightedFits(problem, Weights(stays, scale, columns=maps and maps(rng)))
 
@@ -62,10 +60,9 @@ def test_inverse_hessians_give_newton_directions(loss, maps, rng):
 
 @pytest.mark.parametrize("maps", [None, scaled])
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=repr)
-def test_gradients_by_blocks_of_rows(loss, maps, rng, monkeypatch):
-    fits = fits_of(loss, rng, maps)
+def test_gradients_by_blocks_of_rows(loss, maps, rng):
+    fits = fits_of(loss, rng, maps, n=40_000)  # more than one block has
     coef = fits.start(rng.standard_normal((P, 3 if loss.is_coupled else 1)))
-    monkeypatch.setattr(engine, "blocks", lambda n, _: slices(n, 30))
     gradient, expected = gradient_by_blocks(fits, coef), fits.gradient_at(Iterate(coef))
     np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-14)
 
@@ -99,11 +96,10 @@ FOLDS = KFold(3, shuffle=True, random_state=0)
 
 
 @pytest.fixture
-def tall(rng, monkeypatch):
-    defaults = 300, 50
-    monkeypatch.setattr(NewtonOnManyRows.on, "__defaults__", defaults)
-    X = rng.standard_normal((400, 3)) @ np.diag([1.0, 2.0, 0.1]) + 1
-    return X, (rng.random(400) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+def tall(rng):
+    """As many rows as Newton's method is worth its time for."""
+    X = rng.standard_normal((10_000, 3)) @ np.diag([1.0, 2.0, 0.1]) + 1
+    return X, (rng.random(len(X)) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
 
 
 @pytest.mark.parametrize("standardize", [False, True])
@@ -131,8 +127,9 @@ def test_when_it_is_taken(tall):
     X, y = tall
 
     def kind(*args, **settings):
-        model = TrajectoryLogisticRegression(*args, max_iter=30, **settings).fit(X, y)
-        return type(model._phases[0].schedule).__name__
+        model = TrajectoryLogisticRegression(*args, max_iter=3, **settings)
+        run = run_of(model, X, y)
+        return type(run.trajectory.phases[0].schedule).__name__
 
     assert kind("path") == kind([0.1, 1.0]) == "SimplifiedNewton"
     others = [
@@ -148,10 +145,10 @@ def test_when_it_is_taken(tall):
 
 def test_the_path_and_its_choice_are_those_of_gradients(tall):
     X, y = tall
-    settings = {"tol": 1e-9, "max_iter": 2000}
+    C, settings = [1e-4, 1e-3, 0.01, 1.0], {"tol": 1e-9, "max_iter": 2000}
     found, expected = (
         TrajectoryEarlyStoppingCV(
-            TrajectoryLogisticRegression("path", solver=solver, **settings),
+            TrajectoryLogisticRegression(C, solver=solver, **settings),
             criterion="cv",
             patience=None,
         ).fit(X, y)
@@ -165,10 +162,11 @@ def test_the_path_and_its_choice_are_those_of_gradients(tall):
     assert found.estimator_.n_iter_ < 0.2 * expected.estimator_.n_iter_
 
 
-def test_it_is_left_to_few_coefficients(tall, monkeypatch):
-    monkeypatch.setattr(NewtonOnManyRows.on, "__defaults__", (300, 2))
-    model = TrajectoryLogisticRegression("path", max_iter=3, tol=0).fit(*tall)
-    assert type(model._phases[0].schedule).__name__ == "Nesterov"
+def test_it_is_left_to_few_coefficients(tall):
+    X, y = tall
+    model = TrajectoryLogisticRegression([0.1, 1.0], max_iter=3, tol=0)
+    run = run_of(model, np.tile(X, 20), y)
+    assert isinstance(run.trajectory.phases[0].schedule, Nesterov)
 
 
 @pytest.mark.parametrize("solver", ["auto", "newton"])
@@ -181,12 +179,8 @@ def test_patience_counts_the_updates_that_newton_takes(solver, tall):
     noise[second] = 1 - noise[second]
     noise[third] = np.arange(len(third)) % 2
     model = TrajectoryLogisticRegression("path", solver=solver, cv=FOLDS)
-    assert model._default_patience() == (20 if solver == "newton" else 400)
-    short = clone(model).set_params(max_iter=4, solver="newton")
-    assert short._default_patience() == 8
     stopped = TrajectoryEarlyStoppingCV(model, criterion="cv").fit(X, noise)
     whole = clone(model).fit(X, noise)
-    assert whole._default_patience() == stopped.estimator_._default_patience() == 20
     n_updates = stopped.estimator_.n_iter_
     assert stopped.best_iter_ == 0
     # Some hundred updates were waited for if Newton's took as many as gradients.
@@ -194,8 +188,22 @@ def test_patience_counts_the_updates_that_newton_takes(solver, tall):
     np.testing.assert_array_equal(stopped.path_, whole.cv_path_[: n_updates + 1])
 
 
-def test_other_paths_wait_for_all_updates(tall):
-    X, y = tall
-    model = TrajectoryLogisticRegression("path", solver="fista", max_iter=30)
-    assert model._default_patience() == model.fit(X, y)._default_patience() == 60
-    assert TrajectoryLogisticRegression(solver="newton")._default_patience() is None
+@pytest.mark.parametrize(
+    ("settings", "patience"),
+    [
+        ({"solver": "newton"}, 20),
+        ({"solver": "newton", "max_iter": 4}, 8),
+        ({"solver": "fista", "max_iter": 30}, 60),
+        ({"C": 1.0, "solver": "newton"}, None),
+    ],
+    ids=str,
+)
+def test_default_patience(settings, patience, rng):
+    """As many updates as two strengths take; none where there is one strength."""
+    X, noise = rng.standard_normal((90, 3)), rng.permutation(90) % 2
+    model = TrajectoryLogisticRegression(**{"C": "path", "cv": FOLDS, **settings})
+    stopping = TrajectoryEarlyStoppingCV(model, criterion="cv")
+    found = clone(stopping).fit(X, noise)
+    expected = stopping.set_params(patience=patience).fit(X, noise)
+    assert found.estimator_.n_iter_ == expected.estimator_.n_iter_
+    np.testing.assert_array_equal(found.path_, expected.path_)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from skacv.optim import arrays
 from skacv.optim.arrays import design_of
 from skacv.optim.packed import packed_eigenvalues
 
@@ -21,9 +20,9 @@ def test_eigenvalues(size, kind, rng):
 
 @pytest.mark.parametrize("shape", [(70, 50), (50, 70)])
 @pytest.mark.parametrize("is_scaled", [False, True])
-def test_spectrum_of_single_precision(shape, is_scaled, rng, monkeypatch):
+def test_spectrum_of_single_precision(shape, is_scaled, rng, set_limits):
     """As that of the same values in double precision, also beside large means."""
-    monkeypatch.setattr(arrays, "LARGE_BYTES", 0)
+    set_limits(LARGE_BYTES=0)
     X = (rng.standard_normal(shape) + 100).astype(np.float32)
     weights = rng.random((shape[0], 1))
     weights /= weights.sum()

@@ -5,14 +5,11 @@ import pytest
 from sklearn.base import clone
 
 from skacv import TrajectoryLasso, TrajectoryLogisticRegression
-from skacv.optim import fits
 from skacv.optim.array_path import PathCache, with_room
 from skacv.optim.arrays import design_of
-from skacv.optim.blocks import slices
 from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.losses import Huber, Logistic, Multinomial
 from skacv.optim.problem import Problem
-from skacv.risk.left_out import replicas
 
 
 def test_room_is_made_in_twos_and_keeps_what_is_there(rng):
@@ -47,8 +44,8 @@ def test_values_of_an_iterate_are_computed_once():
 @pytest.mark.parametrize(
     ("loss", "n_outputs"), [(Logistic(), 1), (Multinomial(), 3), (Huber(), 2)]
 )
-def test_slopes_in_blocks_are_those_of_all_rows(loss, n_outputs, rng, monkeypatch):
-    n_rows, n_fits = 50, 4
+def test_slopes_in_blocks_are_those_of_all_rows(loss, n_outputs, rng, set_limits):
+    n_rows, n_fits = 40_000, 4
     target = np.eye(n_outputs)[rng.integers(n_outputs, size=n_rows)]
     weights = np.full((n_rows, 1), 1 / n_rows)
     problem = Problem(
@@ -58,22 +55,21 @@ def test_slopes_in_blocks_are_those_of_all_rows(loss, n_outputs, rng, monkeypatc
     predictor = rng.standard_normal((n_fits * n_outputs, n_rows)).T
     predictor = predictor.reshape(n_rows, n_outputs, n_fits)
     expected = side_by_side.slopes(predictor)
-    monkeypatch.setattr(fits, "LARGE_BYTES", 10)
-    monkeypatch.setattr(fits, "blocks", lambda n, _: slices(n, 7))
+    set_limits(LARGE_BYTES=10)
     found = side_by_side.slopes(predictor)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
-def test_folds_of_a_large_run_are_the_same_beside_it_and_after_it(rng, monkeypatch):
+def test_folds_of_a_large_run_are_the_same_beside_it_and_after_it(rng, set_limits):
     """Too large for a block of replicas, but no larger than the record of the run."""
     X = rng.standard_normal((60, 3))
     y = X[:, 0] + rng.standard_normal(60) > 0
     beside = TrajectoryLogisticRegression(max_iter=60, tol=0, loo=False, cv=5)
-    monkeypatch.setattr(replicas, "MEMORY_BYTES", 1)
+    set_limits(MEMORY_BYTES=1)
     assert not beside.fit_up_to(30, X, y)
     assert len(beside._live.side_runs.folds) == 5
     assert beside.fit_up_to(60, X, y)
-    monkeypatch.setattr(replicas, "WORTH_REPLICAS", 0)
+    set_limits(WORTH_REPLICAS=0)
     after = clone(beside)
     after.fit_up_to(60, X, y)
     assert after._live.side_runs is None

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from skacv.optim import moments
 from skacv.optim.arrays import design_of
 from skacv.optim.column_maps import ColumnMaps
 from skacv.optim.fits import WeightedFits, Weights
@@ -57,9 +56,9 @@ def test_rows_of_one_pattern_with_other_weights_are_not_summed(rng):
     assert second_moments(fits_of(rng.random((N, N_FITS)), rng)) is None
 
 
-def test_moments_of_too_many_groups_are_not_made(rng, monkeypatch):
+def test_moments_of_too_many_groups_are_not_made(rng, set_limits):
     fits = fits_of(GROUPS[np.arange(N) % 4], rng)
-    monkeypatch.setattr(moments, "MEMORY_BYTES", 8 * 4 * (P + 2) ** 2 - 1)
+    set_limits(MEMORY_BYTES=8 * 4 * (P + 2) ** 2 - 1)
     assert second_moments(fits) is None
 
 

@@ -8,7 +8,6 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 from skacv import IterativeRidge
-from skacv.optim import threads
 from skacv.optim.blocks import CACHE_BYTES
 from skacv.optim.threads import in_one_thread, in_threads, threads_for
 
@@ -73,10 +72,10 @@ def test_large_products_have_all_threads():
 
 
 @pytest.mark.parametrize("is_small", [True, False])
-def test_fits_of_few_numbers(is_small, rng, monkeypatch):
+def test_fits_of_few_numbers(is_small, rng, monkeypatch, set_limits):
     X = rng.standard_normal((30, 3))
     if not is_small:
-        monkeypatch.setattr(threads, "CACHE_BYTES", 8 * 90)
+        set_limits(CACHE_BYTES=8 * 90)
     seen = []
     run = IterativeRidge._go_on
 

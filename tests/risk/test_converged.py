@@ -24,7 +24,6 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov
 from skacv.optim.trajectory import Phase
-from skacv.risk.converged import randomised
 from skacv.risk.converged.expansion import expansion, reduced
 from skacv.risk.converged.hessian import ConjugateGradients, Spectrum, factor
 from skacv.risk.converged.hinge import Hinge, HingeModel, support_stays
@@ -387,10 +386,10 @@ def test_many_probes_approach_the_newton_step(loss, mean, rng):
     assert np.linalg.norm(found - exact.predictor) < 0.03 * moved
 
 
-def test_probes_do_not_mind_how_the_hessian_is_solved(rng, monkeypatch):
+def test_probes_do_not_mind_how_the_hessian_is_solved(rng, set_limits):
     model = model_of(Logistic(), rng, p=12)
     direct = randomized_leverages(model, probes_of(model, 20)).predictor
-    monkeypatch.setattr(randomised, "MEMORY_BYTES", 0)
+    set_limits(MEMORY_BYTES=0)
     iterated = randomized_leverages(model, probes_of(model, 20)).predictor
     # The factor is in single precision.
     np.testing.assert_allclose(iterated, direct, rtol=0, atol=1e-4)

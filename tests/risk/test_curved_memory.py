@@ -29,7 +29,7 @@ from skacv.optim.schedules import (
 )
 from skacv.optim.trajectory import Phase
 from skacv.optim.updates import Pass, ProximalGradient
-from skacv.risk.memory import curved_run, curved_tangents
+from skacv.risk.memory import curved_run
 from skacv.risk.memory.gradient_points import GradientPoints
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.reader import Unreadable
@@ -145,13 +145,13 @@ def test_groups_and_several_strengths(rng):
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=repr)
-def test_blocks_of_rows_and_sparse_rows(loss, rng, monkeypatch):
+def test_blocks_of_rows_and_sparse_rows(loss, rng, set_limits):
     X, y = drawn(loss, 60, 12, rng)
     X[np.abs(X) < 0.8] = 0
     problem, trajectory = run_of(loss, X, y, L1(0.01), Nesterov)
     expected = held_out(problem, trajectory, np.ones(60))
     # Seven rows and their signs of three outputs.
-    monkeypatch.setattr(curved_tangents, "MEMORY_BYTES", 32 * 8 * 60 * 3 * 7)
+    set_limits(MEMORY_BYTES=32 * 8 * 60 * 3 * 7)
     found = held_out(problem, trajectory, np.ones(60))
     np.testing.assert_allclose(found, expected, atol=1e-10)
     thin = replace(problem, design=design_of(sparse.csr_matrix(X)))
@@ -171,12 +171,11 @@ def test_few_modes_are_enough(loss, rng):
     np.testing.assert_allclose(few.path, exact.path, rtol=0.005)
 
 
-def test_unasked_it_keeps_to_what_folds_cost(rng, monkeypatch):
+def test_unasked_it_keeps_to_what_folds_cost(rng, set_limits):
     X, y = drawn(Logistic(), 200, 20, rng)
     model = TrajectoryLogisticRegression(max_iter=20, loo=False, random_state=0)
     assert hasattr(model.fit(X, y[:, 0]), "risk_path_")
-    monkeypatch.setattr(curved_run, "WORTH_MULTIPLICATIONS", 0)
-    monkeypatch.setattr(curved_run, "WORTH_REPLICAS", 1)
+    set_limits(WORTH_MULTIPLICATIONS=0, WORTH_REPLICAS=1)
     assert not hasattr(model.fit(X, y[:, 0]), "risk_path_")
     stopped = TrajectoryEarlyStoppingCV(model, criterion="risk").fit(X, y[:, 0])
     assert len(stopped.path_) == stopped.estimator_.n_iter_ + 1

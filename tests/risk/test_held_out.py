@@ -21,7 +21,7 @@ from skacv.optim.updates import ProximalGradient
 from skacv.risk import cost
 from skacv.risk.averages import mean_with_error
 from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
-from skacv.risk.left_out import methods, row_replicas, screened, spectral
+from skacv.risk.left_out import methods, screened, spectral
 from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
 from skacv.risk.left_out.replicas import leave_folds_out, replayed
 from skacv.risk.left_out.screened import WorkingGram, largest_shift
@@ -79,14 +79,16 @@ def test_leave_one_out_is_that_of_replicas(penalty, schedule, shape, refit, rng)
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("shape", [(40, 15), (20, 70)])
-def test_linear_updates_need_no_decomposition(shape, schedule, rng, monkeypatch):
+def test_linear_updates_need_no_decomposition(
+    shape, schedule, rng, monkeypatch, set_limits
+):
     """Beyond the size that is decomposed, rows are left out by replicas."""
     problem = problem_of(shape, rng)
     trajectory = ran(problem, [SquaredL2(0.05)], schedule)
     rows = np.arange(shape[0])
     params = {"rule": SUM}
     decomposed = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(cost, "DECOMPOSED_SIZE", 5)
+    set_limits(DECOMPOSED_SIZE=5)
     monkeypatch.setattr(methods, "spectral_residuals", None)
     found = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found, decomposed, rtol=0, atol=1e-10)
@@ -132,8 +134,10 @@ def counted(monkeypatch, owner, name, size):
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
-def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypatch):
-    monkeypatch.setattr(screened, "MEMORY_BYTES", 0)
+def test_the_screen_looks_at_few_columns_and_misses_none(
+    storage, rng, monkeypatch, set_limits
+):
+    set_limits(MEMORY_BYTES=2 << 20)  # less than the Gram matrix of all columns
     problem = problem_of((150, 600), rng, storage=storage)
     trajectory = ran(problem, [L1(0.6), L1(0.4)], Nesterov, n_updates=60)
     rows = np.arange(150)
@@ -152,11 +156,11 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
     assert products["n"] < 0.1 * everything
 
 
-@pytest.mark.parametrize("gram_bytes", [0, 1 << 28])
+@pytest.mark.parametrize("gram_bytes", [8 * 200**2 - 1, 1 << 28])
 @pytest.mark.parametrize("penalty", PROXIMAL, ids=lambda p: type(p).__name__)
-def test_columns_come_and_go(penalty, gram_bytes, rng, monkeypatch):
+def test_columns_come_and_go(penalty, gram_bytes, rng, set_limits):
     """A path of strengths up and down: columns join, are dropped and join again."""
-    monkeypatch.setattr(screened, "MEMORY_BYTES", gram_bytes)
+    set_limits(MEMORY_BYTES=gram_bytes)
     problem = problem_of((60, 200), rng)
     strengths = [0.3, 0.1, 0.02, 0.2, 0.5, 0.05]
     penalties = [type(penalty)(strength, *extra(penalty)) for strength in strengths]
@@ -236,7 +240,7 @@ def test_a_look_in_single_precision_is_a_bound(unit, is_whole, rng):
 
 
 @pytest.mark.parametrize("penalty", [L1(0.05), SquaredL2(0.01)])
-def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
+def test_blocks_of_rows_agree(penalty, rng, monkeypatch, set_limits):
     problem = problem_of((30, 50), rng)
     trajectory = ran(problem, [penalty], Nesterov)
     rows = np.arange(30)
@@ -244,9 +248,9 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
     whole = leave_one_out(problem, trajectory, rows, **params)
     several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
     np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
-    monkeypatch.setattr(row_replicas, "MEMORY_BYTES", 1)
+    set_limits(MEMORY_BYTES=1)
     monkeypatch.setattr(screened, "blocks", lambda n, *_, **__: blocks(n, 1, budget=1))
-    monkeypatch.setattr(spectral, "CACHE_BYTES", 1)
+    set_limits(CACHE_BYTES=1)
     single = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(single, whole, rtol=0, atol=1e-12)
 
@@ -280,9 +284,9 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("penalty", [L1(0.2), SquaredL2(0.01)])
-def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch):
+def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, set_limits):
     """Beside X and what comes out, a block of replicas and not all of them."""
-    monkeypatch.setattr(row_replicas, "MEMORY_BYTES", 1 << 20)
+    set_limits(MEMORY_BYTES=1 << 20)
     problem = problem_of((6000, 40), rng)
     trajectory = ran(problem, [penalty], GradientDescent, n_updates=10)
     rows = np.arange(6000)

@@ -352,7 +352,7 @@ def test_a_complete_basis_where_probes_would_be_as_many(rng):
     np.testing.assert_allclose(rounds.path, exact.path)
 
 
-def test_auto_is_exact_while_memory_allows(rng, monkeypatch):
+def test_auto_is_exact_while_memory_allows(rng, set_limits):
     X = rng.standard_normal((40, 300))
     y = X[:, [0]] + rng.standard_normal((40, 1))
     problem, trajectory = run_on(X, y, phases_for(X, L1(0.1), Nesterov))
@@ -361,7 +361,7 @@ def test_auto_is_exact_while_memory_allows(rng, monkeypatch):
         return estimate_risk(problem, trajectory, rng=np.random.default_rng(0)).n_probes
 
     assert n_probes() == 0
-    monkeypatch.setattr(memory_matrix, "MEMORY_BYTES", 100)
+    set_limits(MEMORY_BYTES=100)
     assert n_probes() > 0
 
 

@@ -1,5 +1,7 @@
 """Every adapter of scikit-learn's estimators against clones, grown by hand on folds."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -433,15 +435,15 @@ def test_classes_are_balanced_by_the_rows_of_each_fold(estimator, rng, recwarn):
     assert not recwarn.list
 
 
-def test_copies_are_kept_while_there_is_room(rng, monkeypatch):
+def test_copies_are_kept_while_there_is_room(rng, set_limits):
     X, y = rng.standard_normal((60, 4)), rng.standard_normal(60)  # soon overfitted
     network = MLPRegressor(
         hidden_layer_sizes=(20,), max_iter=30, learning_rate_init=0.02, random_state=0
     )
     whole = Staged(network, cv=2).fit(X, y)
     assert whole.recorded_iterations().tolist() == list(range(1, 31))
-    n_bytes = whole._model.stages.n_bytes
-    monkeypatch.setattr(adapters, "MEMORY_BYTES", 3 * 6 * n_bytes)  # six of each
+    n_bytes = len(pickle.dumps(whole.estimator_))
+    set_limits(MEMORY_BYTES=3 * 6 * n_bytes)  # six of each
     few = Staged(network, cv=2).fit(X, y)
     kept = few.recorded_iterations()
     best = 1 + few.cv_path_[1:].argmin()
@@ -459,9 +461,9 @@ def test_copies_are_kept_while_there_is_room(rng, monkeypatch):
         few.at_iteration(missing)
 
 
-def test_without_folds_the_last_copies_are_kept(rng, monkeypatch):
+def test_without_folds_the_last_copies_are_kept(rng, set_limits):
     X, y = table(SGDRegressor(), rng)
-    monkeypatch.setattr(adapters, "MEMORY_BYTES", 1)
+    set_limits(MEMORY_BYTES=1)
     model = Staged(SGDRegressor(max_iter=7, random_state=0)).fit(X, y)
     assert model.recorded_iterations()[-1] == 7
     assert len(model.recorded_iterations()) <= 2

@@ -20,12 +20,12 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
-from sklearn.neural_network import MLPClassifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
-from skacv.staged import adapters, run
+from skacv.staged import adapters
 
 SEED = {"random_state": 0}
 FEW = {"n_estimators": 4, **SEED}
@@ -231,13 +231,13 @@ def test_outputs_that_end_early_go_on_as_they_are(rng):
     assert_held_out_as_by_hand(model, X, Y)
 
 
-def test_copies_of_all_outputs_share_the_room(rng, monkeypatch):
+def test_copies_of_all_outputs_share_the_room(rng, set_limits):
     X, Y = several(rng)
-    inner = SGDRegressor(max_iter=12, eta0=0.001, **SEED)
+    inner = MLPRegressor(hidden_layer_sizes=(20,), max_iter=12, **SEED)
     whole = Staged(MultiOutputRegressor(inner), cv=2).fit(X, Y)
-    n_bytes = whole._model.stages.outputs[0].n_bytes
+    n_bytes = len(pickle.dumps(whole.estimator_.estimators_[0]))
     # Five copies of each of three outputs, of the model and two folds.
-    monkeypatch.setattr(adapters, "MEMORY_BYTES", 5 * 9 * n_bytes)
+    set_limits(MEMORY_BYTES=5 * 9 * n_bytes)
     few = Staged(MultiOutputRegressor(inner), cv=2).fit(X, Y)
     kept = few.recorded_iterations()
     assert 2 <= len(kept) <= 5
@@ -323,12 +323,12 @@ def test_intervals_have_the_residuals_of_each_output(rng):
 
 
 @pytest.mark.parametrize("of_labels", [False, True])
-def test_predictions_that_are_not_kept_are_made_again(of_labels, rng, monkeypatch):
+def test_predictions_that_are_not_kept_are_made_again(of_labels, rng, set_limits):
     (X, Y), estimator = labels(), CLASSIFIERS[0]
     if not of_labels:
         (X, Y), estimator = several(rng), MultiOutputRegressor(REGRESSORS[0])
     kept = Staged(estimator, cv=2).fit(X, Y)
-    monkeypatch.setattr(run, "MEMORY_BYTES", 4 * 8)
+    set_limits(MEMORY_BYTES=4 * 8)
     again = Staged(estimator, cv=2).fit(X, Y)
     for t in (0, 2, -1):
         actual, expected = (each.cv_prediction_path_[t] for each in (again, kept))

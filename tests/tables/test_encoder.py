@@ -418,10 +418,10 @@ def test_parameters_and_state():
         TableEncoder().codes([[1], [2]])
 
 
-def test_a_sparse_matrix_is_made_dense_by_its_entries(monkeypatch):
+def test_a_sparse_matrix_is_made_dense_by_its_entries(set_limits):
     X = sparse.csr_matrix(np.eye(10))
     np.testing.assert_array_equal(TableEncoder("codes").fit_transform(X), np.eye(10))
-    monkeypatch.setattr(cells, "MEMORY_BYTES", 24 * 99)
+    set_limits(MEMORY_BYTES=24 * 99)
     assert not cells.may_be_dense(X)
     assert cells.may_be_dense(X[:9])
 

@@ -34,7 +34,6 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv._compat import target_encoder
-from skacv.tables import views
 from skacv.tables.views import MOST_ONE_HOT, view_for
 from tests.cases import covering
 
@@ -150,9 +149,9 @@ def target(X, seed=1):
 
 
 @pytest.fixture
-def many_rows(monkeypatch):
+def many_rows(set_limits):
     """Tables count as ones with many rows, of which histograms take categories."""
-    monkeypatch.setattr(views, "FEW_ROWS", 0)
+    set_limits(FEW_ROWS=0)
 
 
 @pytest.mark.usefixtures("many_rows")

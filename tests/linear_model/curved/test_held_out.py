@@ -6,8 +6,8 @@ from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut
 
 from skacv import TrajectoryLogisticRegression
-from skacv.risk import cost
 from tests.cases import covering
+from tests.runs import run_of
 
 from .models import ALL, EXACT, NEWTON, drawn, held_out, loss, model_of
 
@@ -91,7 +91,7 @@ WITH_KINKS = ("svc", "svc_classes", "smoothed", "huber")
 
 @covering(name=ALL, fit_intercept=[True, False])
 def test_linearised_leave_one_out_is_near_that_of_replays(
-    name, fit_intercept, rng, monkeypatch
+    name, fit_intercept, rng, set_limits
 ):
     """Corrected, its error is a small share of what it was, and of the optimism."""
     X, y = drawn(ALL[name][1], rng)
@@ -102,9 +102,9 @@ def test_linearised_leave_one_out_is_near_that_of_replays(
         loo=True,
         fit_intercept=fit_intercept,
     )
-    monkeypatch.setattr(cost, "WORTH_LINEARISING", np.inf)
+    set_limits(WORTH_LINEARISING=np.inf)
     exact = clone(model).fit(X, y)
-    monkeypatch.setattr(cost, "WORTH_LINEARISING", 0.0)
+    set_limits(WORTH_LINEARISING=0.0)
     published = clone(model).set_params(loo_correction=False)
     corrected, uncorrected, naive = (
         np.abs(path / exact.loo_path_ - 1)
@@ -178,14 +178,15 @@ def test_warm_start_takes_the_same_batches(rng):
 
 
 @pytest.mark.parametrize(("worth", "tolerance"), [(4.0, 1e-10), (0.0, 1e-3)])
-def test_rows_are_left_out_of_the_same_batches(worth, tolerance, rng, monkeypatch):
+def test_rows_are_left_out_of_the_same_batches(worth, tolerance, rng, set_limits):
     """Of stochastic passes: batches as they are, but for the row."""
-    monkeypatch.setattr(cost, "WORTH_LINEARISING", worth)
+    set_limits(WORTH_LINEARISING=worth)
     X, y = drawn("binary", rng)
     model = TrajectoryLogisticRegression(
         0.3, solver="sgd", batch_size=9, max_iter=12, tol=0, loo=True, random_state=0
-    ).fit(X, y)
-    label, schedule = (y == "yes").astype(float), model._phases[0].schedule
+    )
+    schedule = run_of(model, X, y).trajectory.phases[0].schedule
+    label = (y == "yes").astype(float)
     ones = np.column_stack([X, np.ones(len(y))])
     ridge = np.array([1.0] * 6 + [0.0]) / (0.3 * len(y))
     expected = np.zeros((13, len(y)))

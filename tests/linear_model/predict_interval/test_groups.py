@@ -112,15 +112,13 @@ def test_with_nothing_set(grouped, few_trees):
 
 
 @pytest.mark.parametrize("name", ["ridge", "trees"])
-def test_groups_count_where_residuals_alone_are_kept(name, grouped, monkeypatch):
+def test_groups_count_where_residuals_alone_are_kept(name, grouped, set_limits):
     X, y, groups = grouped
     model = clone(MODELS[name]).set_params(cv=GroupKFold(4))
     if name == "ridge":
         model.set_params(keep_data=False, loo=False)
     expected = model.fit(X, y, groups=groups).predict_interval(X, 0.8)
-    monkeypatch.setattr("skacv._estimator.run.fit.MOST_KEPT", 1)
-    monkeypatch.setattr("skacv.staged.estimator.MOST_KEPT", 1)
-    monkeypatch.setattr("skacv.staged.run.MEMORY_BYTES", 1)
+    set_limits(MOST_KEPT=1, MEMORY_BYTES=1)
     again = model.fit(X, y, groups=groups)
     assert not hasattr(again, "cv_prediction_path_")
     np.testing.assert_allclose(again.predict_interval(X, 0.8), expected, rtol=1e-12)

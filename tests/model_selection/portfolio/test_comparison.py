@@ -17,7 +17,6 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection import comparison
 from tests.model_selection.cases import NestedLeastSquares
 
 from .cases import FOLDS, members
@@ -125,7 +124,7 @@ def test_members_are_compared_on_the_rows_that_all_have_held_out(criterion, rng)
     assert model.best_score_se_ == pytest.approx(error)
 
 
-def test_rows_in_common_are_found_however_many_there_are(monkeypatch, rng):
+def test_rows_in_common_are_found_however_many_there_are(set_limits, rng):
     """Costs of many rows are not drawn from again and again, but still averaged."""
     X = rng.standard_normal((150, 5))
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(150)
@@ -133,7 +132,7 @@ def test_rows_in_common_are_found_however_many_there_are(monkeypatch, rng):
     members = [("ridge", IterativeRidge(0.0, max_iter=40)), ("kernel", kernel)]
     few = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
     assert np.isfinite(few.best_score_corrected_)
-    monkeypatch.setattr(comparison, "MEMORY_BYTES", 32 * 150)
+    set_limits(MEMORY_BYTES=32 * 150)
     many = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
     with pytest.raises(AttributeError, match="more than 150 losses of single"):
         _ = many.best_score_corrected_

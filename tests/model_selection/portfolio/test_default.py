@@ -20,7 +20,6 @@ from skacv.model_selection.portfolios import (
     task_of,
     that_take,
 )
-from skacv.tables import cells
 
 from .cases import members
 
@@ -106,7 +105,7 @@ def test_a_dense_linear_member_is_exact_where_that_is_cheap():
 ALL = {"lasso", "ridge", "kernel", "boosted trees", "extra trees"}
 
 
-def test_a_small_sparse_table_is_dense_for_members_that_need_it(data, monkeypatch):
+def test_a_small_sparse_table_is_dense_for_members_that_need_it(data, set_limits):
     X, y = data
     X = np.where(np.abs(X) > 1, X, 0)
     rows = sparse.csr_matrix(X)
@@ -119,7 +118,7 @@ def test_a_small_sparse_table_is_dense_for_members_that_need_it(data, monkeypatc
     for some in (rows, sparse.csc_array(X), X):
         found = model.members_["boosted trees"].predict(some)
         np.testing.assert_array_equal(found, expected)
-    monkeypatch.setattr(cells, "MEMORY_BYTES", 24 * 10)
+    set_limits(MEMORY_BYTES=24 * 10)
     # Forests of scikit-learn 1.6 take sparse X without saying so.
     trees = get_tags(ExtraTreesRegressor()).input_tags.sparse * ["extra trees"]
     assert set(model.fit(rows, y).member_paths_) == {"lasso", "ridge", *trees}

@@ -32,7 +32,7 @@ def separable_run(seed, schedule=Nesterov):
 
 
 @pytest.mark.parametrize("seed", first(1, range(3)))
-def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkeypatch):
+def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, set_limits):
     problem, trajectory = separable_run(seed)
     rows = np.arange(150)
     left_out = left_out_of(problem, rows)
@@ -46,7 +46,7 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkey
     # What is kept is as good as its estimated error says, and what is not is not.
     assert error[~inaccurate].max() < methods.LARGEST_ERROR
     assert error[inaccurate].max() > 10 * methods.LARGEST_ERROR
-    monkeypatch.setattr(cost, "WORTH_LINEARISING", 0.0)
+    set_limits(WORTH_LINEARISING=0.0)
     params = {"rule": MEAN}
     found = methods.leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found[:, inaccurate], exact[:, inaccurate], atol=1e-8)

@@ -21,7 +21,6 @@ from skacv.optim.schedules import (
 )
 from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
-from skacv.risk import cost
 from skacv.risk.left_out import linearised, row_replicas
 from skacv.risk.left_out.linearised import (
     Correction,
@@ -123,9 +122,9 @@ def all_others(self, step, gradient):
     return np.setdiff1d(np.arange(len(gradient)), self.working.index)
 
 
-def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch):
+def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch, set_limits):
     """Between evaluations, too: that of the update where it was evaluated."""
-    monkeypatch.setattr(cost, "CORRECTION_GROWTH", 4.0)
+    set_limits(CORRECTION_GROWTH=4.0)
     problem, trajectory = wide_run(Logistic(), 0.15, [L1(1.0)], GradientDescent, rng)
     left_out = left_out_of(problem, np.arange(0, 400, 40))
     widened = counted(
@@ -200,7 +199,7 @@ RUNS = [
 
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial()])
 @pytest.mark.parametrize(("penalties", "schedule"), RUNS)
-def test_blocks_agree_with_one(penalties, schedule, loss, rng, monkeypatch):
+def test_blocks_agree_with_one(penalties, schedule, loss, rng, set_limits):
     problem = problem_of(loss, (40, 12), rng)
     trajectory = ran(problem, penalties, schedule)
     left_out = left_out_of(problem, np.array([3, 17, 4, 30, 39, 0, 8]))
@@ -216,7 +215,7 @@ def test_blocks_agree_with_one(penalties, schedule, loss, rng, monkeypatch):
     assert sizes == [3, 2, 2]
     for each, wanted in zip(several, one):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-12)
-    monkeypatch.setattr(row_replicas, "MEMORY_BYTES", 1)
+    set_limits(MEMORY_BYTES=1)
     singly = linearised_predictors(problem, trajectory, left_out, 100, pickled)
     assert sizes[3:] == [1] * 7
     np.testing.assert_allclose(singly[0], one[0], rtol=0, atol=1e-12)

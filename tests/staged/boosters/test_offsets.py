@@ -16,7 +16,6 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryPoissonRegressor,
 )
-from skacv.staged import run as staged_run
 
 from .cases import PLAIN, booster, by_hand, table
 
@@ -171,11 +170,11 @@ def test_the_loss_with_offsets_chooses(name, how):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_predictions_that_are_not_kept_have_offsets(name, monkeypatch):
+def test_predictions_that_are_not_kept_have_offsets(name, set_limits):
     X, y, offset = data("values")
     own = {offset_name(name): offset}
     kept = Staged(booster(name), cv=FOLDS).fit(X, y, **own).cv_prediction_path_[:]
-    monkeypatch.setattr(staged_run, "MEMORY_BYTES", 4 * 8 * 10)
+    set_limits(MEMORY_BYTES=4 * 8 * 10)
     model = Staged(booster(name), cv=FOLDS)
     for t in (4, 12):
         model.fit_up_to(t, X, y, **own)

@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
 from skacv.optim.losses import Poisson
-from skacv.staged import losses, run
+from skacv.staged import losses
 
 from .cases import SMALL, assert_same_fits, boosted
 
@@ -200,8 +200,8 @@ def test_one_split_has_errors_over_its_rows(data):
 
 
 @pytest.fixture
-def nothing_kept(monkeypatch):
-    monkeypatch.setattr(run, "MEMORY_BYTES", 4 * 8 * 150)  # two stages at a time
+def nothing_kept(set_limits):
+    set_limits(MEMORY_BYTES=4 * 8 * 150)  # two stages at a time
 
 
 @pytest.mark.parametrize("classifier", [False, True])
@@ -231,12 +231,12 @@ def test_predictions_that_are_not_kept_are_made_again(
     np.testing.assert_array_equal(again.cv_prediction_path_, expected)
 
 
-def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, monkeypatch):
+def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, set_limits):
     X, y = data
     expected = Staged(boosted(), cv=3).fit(X, y).at_iteration(3).predict_interval(X)
     model = Staged(boosted(), cv=3)
     model.fit_up_to(5, X, y)
-    monkeypatch.setattr("skacv.staged.prediction.MOST_KEPT", 1)
+    set_limits(MOST_KEPT=1)
     stopped = model.at_iteration(3)
     np.testing.assert_array_equal(stopped.predict_interval(X), expected)
     with pytest.raises(AttributeError, match="rows of X, which this fit has not kept"):
