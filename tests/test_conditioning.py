@@ -20,7 +20,7 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.optim.arrays import design_of
-from skacv.optim.contraction import covered_share
+from skacv.optim.contraction import Shares
 from skacv.optim.penalties import Zero
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -80,8 +80,8 @@ def test_covered_share_is_that_of_a_column(schedule, curvature):
     problem = Problem(design_of(X), 3 * X, np.full((8, 1), 1 / 8))
     phases = [Phase(Zero(), schedule, 15), Phase(Zero(), schedule, 10)]
     trajectory = run(problem, phases, np.zeros((1, 1, 1)))
-    share = covered_share(trajectory, curvature)
-    assert share == pytest.approx(trajectory.coef[-1, 0, 0] / 3)
+    shares = trajectory.followed_by(Shares(np.array([curvature])))
+    assert shares.current[0] == pytest.approx(trajectory.coef[-1, 0, 0] / 3)
 
 
 @pytest.mark.parametrize("model", LINEAR, ids=named)

@@ -107,8 +107,10 @@ class ArrayDesign(MatrixDesign):
         return self._to_numpy(total)
 
     def squared_row_norms(self):
-        sums = [self._namespace.sum(block**2, axis=1) for _, block in self._arrays()]
-        return np.concatenate([self._to_numpy(block_sums) for block_sums in sums])
+        norms = np.empty(self.shape[0])
+        for rows, block in self._arrays():
+            norms[rows] = self._to_numpy(self._namespace.sum(block**2, axis=1))
+        return norms
 
     def squares_t_dot(self, weights):
         total, weights = 0.0, weights.astype(self.dtype, copy=False)
@@ -365,7 +367,8 @@ class DeviceDesign(ArrayDesign):
 
 
 def _less_precise(dtype, storage_dtype):
-    return min(np.dtype(dtype), np.dtype(storage_dtype), key=lambda kind: kind.itemsize)
+    dtype, storage_dtype = np.dtype(dtype), np.dtype(storage_dtype)
+    return dtype if dtype.itemsize <= storage_dtype.itemsize else storage_dtype
 
 
 def _sum_of_squares(parts, side, dtype):

@@ -3,14 +3,8 @@
 import numpy as np
 
 
-def covered_share(trajectory, curvature):
-    """The share of the distance to the minimum that a run's updates cover."""
-    shares = trajectory.followed_by(Shares(np.array([curvature])))
-    return float(shares.current[0])
-
-
 class Shares:
-    """The shares of 1 that directions of some curvature cover, update by update.
+    """Shares of the distance to the minimum that updates have covered, by direction.
 
     Shapes: curvature (n_directions,)."""
 

@@ -1,16 +1,13 @@
-"""NumPy's ``einsum``, also of operands without entries."""
+"""NumPy's ``einsum`` of two arrays, also of arrays without entries."""
 
 import numpy as np
 
 
-def einsum(subscripts, *operands):
-    """Sums of products, zero where there is nothing to sum."""
-    if all(operand.size for operand in operands):
-        return np.einsum(subscripts, *operands)
-    letters, result = subscripts.split("->")
-    length = {
-        letter: n
-        for names, operand in zip(letters.split(","), operands)
-        for letter, n in zip(names, operand.shape)
-    }
-    return np.zeros([length[letter] for letter in result], np.result_type(*operands))
+def einsum(subscripts, left, right):
+    """Sums of products of entries, zero where there is nothing to sum."""
+    if left.size and right.size:
+        return np.einsum(subscripts, left, right)
+    names, result = subscripts.split("->")
+    length = dict(zip(names.replace(",", ""), left.shape + right.shape))
+    shape = [length[name] for name in result]
+    return np.zeros(shape, np.result_type(left, right))

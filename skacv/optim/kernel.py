@@ -163,9 +163,6 @@ class KernelDesign(Design):
     def t_dot(self, slopes):
         return self.row_map.scatter(slopes).astype(slopes.dtype, copy=False)
 
-    def along_batches(self, predictor):
-        return AlongBatches(self, predictor)
-
     def squared_norm(self, coef, predictor):
         dual = self._dual(coef)
         if is_every(self.row_map.index) and self.row_map.scale is None:

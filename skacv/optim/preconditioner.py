@@ -12,7 +12,7 @@ more. The e_j are unit coefficients in the inner product of the design: of colum
 or of functions (dual coefficients of a kernel).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import eigh, qr
@@ -35,7 +35,7 @@ class Preconditioner(ComparesArrays):
 
     rows: np.ndarray
     vectors: object = field(compare=False)
-    covectors: np.ndarray | None
+    covectors: np.ndarray
     damping: np.ndarray
     sample_eigenvalue: float = field(compare=False)
 
@@ -61,13 +61,6 @@ class Preconditioner(ComparesArrays):
             damping=1 - share,
             sample_eigenvalue=float((top * share).max(initial=following)),
         )
-
-    def put_away(self):
-        """The preconditioner without the covectors, which :meth:`on` computes again."""
-        return replace(self, covectors=None)
-
-    def on(self, design):
-        return replace(self, covectors=design.covectors(self.vectors))
 
     def dot(self, gradient):
         """P times (n_columns, ...)."""

@@ -38,7 +38,7 @@ class Iterates:
     def take(self, step):
         """Move all fits on by an update."""
         state, update, penalty = self.state_before(step), step.update, step.penalty
-        # It serves updates of all rows by a prox that holds coefficients at zero.
+        # A screen serves updates of all rows by a prox that holds coefficients at zero.
         if self._screen is None or penalty.is_linear or update.n_batches:
             self.state = update.advance(self.fits, penalty, state)
         else:

@@ -28,10 +28,6 @@ class Phase:
     def same_rule(self, phase):
         return (self.penalty, self.schedule) == (phase.penalty, phase.schedule)
 
-    def is_whole(self, planned):
-        is_over = self.converged or self.n_updates == planned.n_updates
-        return is_over and self.same_rule(planned)
-
     @property
     def first_update(self):
         return next(iter(self.schedule.updates()))
@@ -72,8 +68,11 @@ def remaining_phases(planned, done):
     for n_begun in range(min(len(planned), len(done)), 0, -1):
         *earlier, last = done[len(done) - n_begun :]
         phase = planned[n_begun - 1]
-        pairs = zip(earlier, planned)
-        if last.same_rule(phase) and all(old.is_whole(new) for old, new in pairs):
+        is_same = last.same_rule(phase)
+        for old, new in zip(earlier, planned):
+            is_over = old.converged or old.n_updates == new.n_updates
+            is_same = is_same and is_over and old.same_rule(new)
+        if is_same:
             break
     else:
         return list(planned), 0

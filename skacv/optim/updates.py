@@ -35,6 +35,7 @@ from .design import ROUNDINGS
 from .equality import ComparesArrays
 from .fits import Iterate, WeightedFits
 from .hessians import inverse_hessians, newton_direction
+from .kernel import AlongBatches
 from .penalties import Penalty
 from .preconditioner import Preconditioner
 from .problem import Problem
@@ -407,7 +408,7 @@ class Pass(ComparesArrays, _GradientUpdate):
         if P is not None:
             features = P.features(design).astype(predictor.dtype, copy=False)
             damping = P.damping.astype(predictor.dtype)
-        along = design.along_batches(predictor)
+        along = AlongBatches(design, predictor)
         visited, steps = np.empty_like(predictor), np.zeros_like(predictor)
         damped = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
         for rows in self.batches:

@@ -1,7 +1,5 @@
 """EigenPro's preconditioner: against the whole decomposition."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -52,17 +50,6 @@ def test_top_directions_come_down_to_the_next(shape, n_components, kind, rng):
     own = np.linalg.eigvalsh(inner[np.ix_(rows, rows)] / len(rows))[-1]
     assert found.sample_eigenvalue == pytest.approx(own, rel=1e-2)
     assert len(found.rows) == (len(rows) if n_components else 0)
-
-
-@pytest.mark.parametrize("kind", [dense, csr, kernel, kernel_in_blocks])
-def test_put_away_and_brought_back(kind, rng):
-    design, _ = drawn((20, 12), rng, kind)
-    made = Preconditioner.of(design, np.arange(9), 3, rng)
-    away = pickle.loads(pickle.dumps(made.put_away()))
-    assert away.covectors is None
-    assert away.on(design) == made
-    gradient = design.t_dot(rng.standard_normal((20, 2)))
-    np.testing.assert_array_equal(away.on(design).dot(gradient), made.dot(gradient))
 
 
 def test_those_of_the_same_rows_are_equal(rng):

@@ -5,7 +5,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...optim.contraction import covered_share
+from ...optim.contraction import Shares
 from ...optim.design import ROUNDINGS
 
 
@@ -41,7 +41,7 @@ def warn_of_uneven_columns(
     if squares.max() <= ratio**2 * small:
         return
     curvature = problem.loss.curvature_bound(problem.target) * small
-    covered = covered_share(trajectory, float(curvature))
+    covered = trajectory.followed_by(Shares(np.array([curvature]))).current[0]
     if covered < share:
         ratio = np.sqrt(squares.max() / small)
         n_slow = np.count_nonzero(squares <= small)
