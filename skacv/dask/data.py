@@ -26,7 +26,6 @@ from .._estimator.prediction.decisions import (
     targets_of,
 )
 from ..optim.blocks import MEMORY_BYTES, n_per_block
-from ..optim.problem import Problem
 from ..risk.leave_out_rule import LeaveOutRule
 from .block_sums import add_moments, block_moments, squares_of
 from .folds import LabelCounts, numbered_folds
@@ -53,17 +52,12 @@ class DataOnWorkers(ColumnData):
     targets, and back. Shapes: fold_weights (n_folds,), with the sum 1.
     """
 
-    sample: Problem
     fits: FitsOnWorkers
     fold_weights: np.ndarray
     coder: "TargetCoder | ClassCoder"
 
     # Coefficients are in double precision for rows of any.
     dtype = np.dtype(np.float64)
-
-    @property
-    def observed(self):
-        return self.sample
 
     @property
     def sample_weights(self):
@@ -172,7 +166,7 @@ def _on_workers(spec, groups, moments, n_folds, coder, sample, spreads):
         has_constant=has_constant,
         center=center,
         columns=sample.columns,
-        sample=sample.problem,
+        observed=sample.problem,
         fits=fold_fits(problem, folds),
         fold_weights=folds.weight / weight,
         coder=coder,

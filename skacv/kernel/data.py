@@ -36,6 +36,11 @@ class KernelData(TrainingData):
     """
 
     @property
+    def observed(self):
+        """The problem of the rows that were passed."""
+        return self.problem
+
+    @property
     def columns(self):
         """The transformation of the columns of X, for predictions."""
         return self.names["_columns"]

@@ -39,10 +39,8 @@ def validated_data(estimator, X, y, **settings):
 
     Targets are in NumPy. Nothing is set on the estimator.
     """
-    of_classes, arguments = (
-        is_classifier(estimator),
-        {"dtype": [np.float64, np.float32]},
-    )
+    of_classes = is_classifier(estimator)
+    arguments = {"dtype": [np.float64, np.float32]}
     if type(y) is not np.ndarray or y.dtype.kind == "O":
         y = target_array(y)
     if type(X) is not np.ndarray or X.dtype.kind not in NUMBERS:

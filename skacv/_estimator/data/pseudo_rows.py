@@ -47,10 +47,6 @@ class PseudoRowData(ColumnData):
     all_rows: ColumnData
     all_folds: list
 
-    @property
-    def observed(self):
-        return self.all_rows.problem
-
     def held_out_paths(self, record, folds):
         return self.all_rows.held_out_paths(record, self.all_folds)
 

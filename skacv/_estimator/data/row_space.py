@@ -12,8 +12,6 @@ from .training_data import ColumnData
 class RowSpaceData(ColumnData):
     """Data whose run is on coordinates Z of the rows X = Z Q', and a column of ones."""
 
-    on_columns: ColumnData  # the same data with their columns
-
     @classmethod
     def of(cls, data):
         """The data in the space of their rows."""
@@ -26,11 +24,7 @@ class RowSpaceData(ColumnData):
             coordinates = np.hstack([coordinates, ones])
         rotated = RowSpaceDesign(coordinates, basis=basis)
         problem = replace(data.problem, design=rotated)
-        return cls(**{**vars(data), "problem": problem}, on_columns=data)
-
-    @property
-    def observed(self):
-        return self.on_columns.problem
+        return cls(**{**vars(data), "problem": problem})
 
     @property
     def basis(self):

@@ -76,11 +76,6 @@ class TrainingData:
         )
 
     @property
-    def observed(self):
-        """The problem of the rows and columns that were passed."""
-        return self.problem
-
-    @property
     def dtype(self):
         """The precision of predictions."""
         return self.problem.target.dtype
@@ -123,6 +118,7 @@ def _predictions_of(predictors, offset, dtype, is_1d, prediction, loss):
 class ColumnData(TrainingData):
     """For linear models: a coefficient for every column of X."""
 
+    observed: Problem  # of the rows and columns that were passed
     center: np.ndarray  # means of the columns of the problem, or zeros, (n_features, 1)
     columns: AsPassed | Standardized  # from the columns of X to those of the problem
 
@@ -252,8 +248,10 @@ def column_data(samples, encoded, fit_intercept, standardize=False):
         center = design.center
         offset = row_weights.T @ target
         target = target - offset
+    problem = Problem(design, target, row_weights, loss)
     return ColumnData(
-        problem=Problem(design, target, row_weights, loss),
+        problem=problem,
+        observed=problem,
         y=samples.y,
         total_weight=total_weight,
         rows=samples.rows,

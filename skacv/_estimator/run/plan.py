@@ -127,14 +127,16 @@ class Solver:
         """An update of the kind that a run on so many rows consists of."""
         return next(iter(self.schedule.updates()))
 
-    def smoothness(self, problem, schedule):
-        """The largest eigenvalue of the Hessian that limits the step size."""
-        return smoothness_under(schedule, problem)
+    def step_size(self, curvature, problem, schedule, smoothness=None):
+        """The automatic step, or the largest that is stable without any single row.
 
-    def step_size(self, curvature, problem, schedule):
-        """The automatic step, or the largest that is stable without any single row."""
+        ``smoothness`` is the eigenvalue of the Hessian that limits the step, without
+        the curvature of the penalty: by default the largest.
+        """
         # Leaving a row out raises L to at most L over the share of the other weights.
-        smoothness = self.smoothness(problem, schedule) + curvature
+        if smoothness is None:
+            smoothness = smoothness_under(schedule, problem)
+        smoothness += curvature
         if smoothness == 0:
             return 1.0
         step_size = self.automatic_step(smoothness, schedule, problem)
@@ -176,14 +178,15 @@ class InRandomBatches(Solver):
         n_batches = -(-n_rows // self.batch_size)
         return Pass(ProximalGradient(1.0), ((),) * n_batches)
 
-    def smoothness(self, problem, schedule):
-        """Twice the expected smoothness (Gower et al. 2019, "SGD", section 3.1)."""
+    def step_size(self, curvature, problem, schedule):
+        # For twice the expected smoothness (Gower et al. 2019, "SGD", section 3.1).
         n_rows = len(problem.target)
         size = min(self.batch_size, n_rows)
         norms = problem.design.squared_row_norms() * problem.row_weights[:, 0]
         largest = n_rows * problem.loss.curvature_bound(problem.target) * norms.max()
         apart = (n_rows - size) / (size * (n_rows - 1))
-        return 2 * float((1 - apart) * problem.smoothness + apart * largest)
+        expected = float((1 - apart) * problem.smoothness + apart * largest)
+        return super().step_size(curvature, problem, schedule, 2 * expected)
 
 
 def sees_moments_alone(update):

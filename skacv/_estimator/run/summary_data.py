@@ -135,6 +135,7 @@ def summary_data(summary, loss, fit_intercept, by_fold, columns=AS_PASSED):
     indices[: len(sampled)] = sampled
     data = SummaryData(
         problem=problem,
+        observed=problem,
         y=(problem.target + offset).reshape(len(values), *summary._target_shape),
         total_weight=total.weight,
         rows=indices,
