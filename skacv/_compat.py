@@ -77,6 +77,8 @@ class Composition(_BaseComposition):
     """An estimator of which one parameter, ``_parts``, may list (name, estimator)."""
 
     _parts: str
+    # Raises if names of members are not unique, or conflict with parameters.
+    _check_names = _BaseComposition._validate_names
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of this object and, if deep, of its estimators.
@@ -108,11 +110,6 @@ class Composition(_BaseComposition):
         """
         self._set_params(self._parts, **params)
         return self
-
-
-def check_names(composition, names):
-    """Raise if names of members are not unique, or conflict with parameters."""
-    composition._validate_names(names)
 
 
 # The attribute of an estimator that has the callbacks of its fit.
@@ -163,11 +160,6 @@ def target_encoder(estimator):
         return TargetEncoder(target_type=target_type, random_state=0)
     cv = KFold(5, shuffle=True, random_state=0)
     return TargetEncoder(target_type=target_type, cv=cv)
-
-
-def output_container(estimator):
-    """The container that a transformer returns: "default", "pandas" or "polars"."""
-    return _get_output_config("transform", estimator)["dense"]
 
 
 def check_in_memory(*arrays):

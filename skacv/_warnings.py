@@ -3,7 +3,6 @@
 import os
 import sys
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import joblib
@@ -22,11 +21,3 @@ def warn(message, category):
     while frame.f_back and frame.f_code.co_filename.startswith(PACKAGES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
-
-
-@contextmanager
-def collected_warnings():
-    """The warnings of a block, in a list, to be given later or not."""
-    with warnings.catch_warnings(record=True) as collected:
-        warnings.simplefilter("always")
-        yield collected

@@ -65,6 +65,37 @@ def entries(text):
     return {match["name"] or match["author"]: part for match, part in matches if match}
 
 
+# Methods predict_interval and predict_set.
+INTERVALS = entries("""
+coverage : float or array-like of shape (n_coverages,), default=0.9
+    Nominal probability that an interval contains the target of an unseen row; with
+    several there is an interval for each.
+ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+    Lower and upper ends, in units of y; with several coverages (n_samples, 2,
+    n_coverages) or (n_samples, n_targets, 2, n_coverages).
+""")
+SETS = entries("""
+coverage : float or array-like of shape (n_coverages,), default=0.9
+    Nominal probability that a set contains the class of an unseen row; with several
+    there is a set for each.
+method : {"lac", "aps"}, default="lac"
+    With q the k-th smallest score of the true classes of n held-out rows, k =
+    ceil(coverage (n + 1)), the set of a row has the classes whose score is at most q.
+    "lac": one minus the probability of the class [1]_. The sets are the smallest on
+    average, and empty where no class is likely enough. "aps": the probability of all
+    likelier classes together [2]_, without randomisation (their u = 1). The likeliest
+    class is always in the set, and more classes are where the probabilities say less.
+ndarray of bool, shape (n_samples, n_classes)
+    Which of ``classes_`` are in the set; with several coverages (n_samples, n_classes,
+    n_coverages). Groups that fit was passed count as one each, and the sets are those
+    for a row of a new group.
+.. [1] Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued classifiers with
+       bounded error levels".
+.. [2] Romano, Sesia and Candes (2020), "Classification with valid and adaptive
+       coverage".
+""")
+
+# All linear models.
 SHARED = entries("""
 alpha_path_ : ndarray of shape (n_iter_ + 1,)
     Value of alpha in the update that led to every iterate; row 0, the start, has that

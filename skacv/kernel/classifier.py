@@ -153,9 +153,7 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
             return SquaredError(), np.eye(n_classes)[label]
         return super()._loss_and_target(label, n_classes)
 
-    def _gives_probabilities(self):
-        return True
-
+    _losses_with_probabilities = "squared_error", "log"
     # By iterates, the factor that turns their decisions into log odds.
     _scales: Any = None
 

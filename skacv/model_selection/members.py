@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
 )
 
-from .._compat import Composition, _num_samples, check_names, validate_parameters
+from .._compat import Composition, _num_samples, validate_parameters
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import routed
@@ -466,7 +466,7 @@ class ComposedOfMembers(Composition):
         else:
             members, skipped = self._members(), {}
         if self._is_portfolio():
-            check_names(self, [name for name, _ in members])
+            self._check_names([name for name, _ in members])
         check_members(members, self)
         return members, skipped
 

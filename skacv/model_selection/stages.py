@@ -1,6 +1,7 @@
 """Running candidates: to their ends, in stages while they improve, or side by side."""
 
 import sys
+import warnings
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import running_attributes
 from .._estimator.parameters import is_auto
 from .._estimator.run.stopping import Patience, halved
-from .._warnings import collected_warnings, warn
+from .._warnings import warn
 from ..exceptions import SeparationWarning
 
 
@@ -94,7 +95,8 @@ class CandidateRun:
     def go_on(self, n_updates):
         """Continue up to a total number of updates; return whether the run is over."""
         begun = perf_counter()
-        with collected_warnings() as self.warned:
+        with warnings.catch_warnings(record=True) as self.warned:
+            warnings.simplefilter("always")
             is_over = self.estimator.fit_up_to(
                 n_updates, self.X, self.y, **self.fit_params
             )

@@ -18,6 +18,7 @@ from .._estimator.data.checks import (
     validated_weights,
 )
 from .._estimator.delegation import fitted_part, routed
+from .._estimator.docstrings import INTERVALS, SETS, documented
 from .._estimator.estimates.fitted_state import MOST_KEPT, FittedState
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
@@ -250,6 +251,7 @@ class PredictsByStages(FittedState):
         return self.estimator_.score(summed(X), y, **params)
 
     @available_if(is_regressor)
+    @documented(INTERVALS)
     @takes_coverage
     def predict_interval(
         self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
@@ -259,9 +261,7 @@ class PredictsByStages(FittedState):
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that an interval contains the target of an unseen row;
-            with several there is an interval for each.
+        {coverage}
         method : {"auto", "scaled", "cv"}, default="auto"
             "auto" is "scaled": the prediction plus and minus q s, where s is the mean
             size of the held-out residuals of rows with nearby predictions, and q is a
@@ -271,9 +271,7 @@ class PredictsByStages(FittedState):
 
         Returns
         -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y; with several coverages
-            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
+        {ndarray}
 
         Raises
         ------
@@ -292,6 +290,7 @@ class PredictsByStages(FittedState):
         return intervals_of(self, X, coverage, method)
 
     @available_if(_inner_has("predict_proba"))
+    @documented(SETS)
     @takes_coverage
     def predict_set(
         self,
@@ -304,24 +303,11 @@ class PredictsByStages(FittedState):
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that a set contains the class of an unseen row; with
-            several there is a set for each.
-        method : {"lac", "aps"}, default="lac"
-            With q the k-th smallest score of the true classes of n held-out rows, k =
-            ceil(coverage (n + 1)), the set of a row has the classes whose score is at
-            most q. "lac": one minus the probability of the class [1]_. The sets are the
-            smallest on average, and empty where no class is likely enough. "aps": the
-            probability of all likelier classes together [2]_, without randomisation
-            (their u = 1). The likeliest class is always in the set, and more classes
-            are where the probabilities say less.
+        {coverage, method}
 
         Returns
         -------
-        ndarray of bool, shape (n_samples, n_classes)
-            Which of ``classes_`` are in the set; with several coverages (n_samples,
-            n_classes, n_coverages). Groups that fit was passed count as one each, and
-            the sets are those for a row of a new group.
+        {ndarray}
 
         Raises
         ------
@@ -331,10 +317,7 @@ class PredictsByStages(FittedState):
 
         References
         ----------
-        .. [1] Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued
-               classifiers with bounded error levels".
-        .. [2] Romano, Sesia and Candes (2020), "Classification with valid and adaptive
-               coverage".
+        {Sadinle, Romano}
         """
         check_is_fitted(self)
         self._check_no_offset("predict_set", "predict_proba")

@@ -14,7 +14,7 @@ from .._compat import (
     StrOptions,
     _check_feature_names_in,
     _fit_context,
-    output_container,
+    _get_output_config,
 )
 from .._estimator.parameters import set_parameters
 from .cells import Table
@@ -332,7 +332,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """The output of ``transform`` for the codes of X."""
         if self.transformer_ is not None:
             return self.transformer_.transform(codes)
-        if output_container(self) != "pandas":
+        if _get_output_config("transform", self)["dense"] != "pandas":
             return codes
         import pandas as pd
 

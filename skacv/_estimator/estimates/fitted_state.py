@@ -290,19 +290,20 @@ class FittedState(WithoutRecord):
 
 def chosen_iterate(estimator, t):
     """A fitted copy that uses iterate t, and keeps held-out predictions of no other."""
-    if isinstance(estimator, FittedState):
-        estimator = copy(estimator)
-        estimator.iteration_ = t
-        keeps_rows = estimator._data is not None
-        for estimate in () if keeps_rows else ESTIMATES.values():
-            path = vars(estimator).get(estimate.predictions)
+    if not isinstance(estimator, FittedState):
+        return estimator.at_iteration(t)
+    chosen = copy(estimator)
+    chosen.iteration_ = t
+    if chosen._data is None:
+        for estimate in ESTIMATES.values():
+            path = vars(chosen).get(estimate.predictions)
             if not isinstance(path, RunningPath | StoredPath | np.ndarray):
                 continue  # none, or factors, which are few numbers
             if prod(path.shape[1:]) <= MOST_OF_CHOICE:
-                setattr(estimator, estimate.predictions, OfOneIterate(path, t))
+                setattr(chosen, estimate.predictions, OfOneIterate(path, t))
             else:
-                estimator._keep_residuals(estimate)
-    return estimator.at_iteration(t)
+                chosen._keep_residuals(estimate)
+    return chosen.at_iteration(t)
 
 
 def without_record(estimator, intervals):

@@ -14,6 +14,7 @@ from ..._compat import available_if, class_weights
 from ..collections import block_by_block, staged_block_by_block
 from ..data.training_data import EncodedTarget, validated
 from ..devices import of_rows
+from ..docstrings import SETS, documented
 from ..parameters import takes_coverage
 from .prediction_sets import sets_of
 from .predictions import RecordedModel, as_fitted
@@ -150,15 +151,14 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
 
 def _has_probabilities(estimator):
-    return estimator._gives_probabilities()
+    return getattr(estimator, "loss", "log") in estimator._losses_with_probabilities
 
 
 class RecordedProbabilisticClassifier(RecordedClassifier):
     """Classifiers whose decisions are log odds, with probabilities."""
 
-    def _gives_probabilities(self):
-        """Whether decisions are log odds: with a choice of losses, for the log loss."""
-        return getattr(self, "loss", "log") == "log"
+    # Values of the parameter ``loss``, where there is one, that give probabilities.
+    _losses_with_probabilities: tuple[str | None, ...] = ("log",)
 
     def _probability(self, decision, t):
         """Probabilities of the classes, from decisions by iterate ``t``."""
@@ -217,6 +217,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         yield from map(self._probability, decisions, self.recorded_iterations())
 
     @available_if(_has_probabilities)
+    @documented(SETS)
     @takes_coverage
     @of_rows
     def predict_set(
@@ -230,24 +231,11 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that a set contains the class of an unseen row; with
-            several there is a set for each.
-        method : {"lac", "aps"}, default="lac"
-            With q the k-th smallest score of the true classes of n held-out rows, k =
-            ceil(coverage (n + 1)), the set of a row has the classes whose score is at
-            most q. "lac": one minus the probability of the class [1]_. The sets are the
-            smallest on average, and empty where no class is likely enough. "aps": the
-            probability of all likelier classes together [2]_, without randomisation
-            (their u = 1). The likeliest class is always in the set, and more classes
-            are where the probabilities say less.
+        {coverage, method}
 
         Returns
         -------
-        ndarray of bool, shape (n_samples, n_classes)
-            Which of ``classes_`` are in the set; with several coverages (n_samples,
-            n_classes, n_coverages). Groups that fit was passed count as one each, and
-            the sets are those for a row of a new group.
+        {ndarray}
 
         Raises
         ------
@@ -257,10 +245,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
 
         References
         ----------
-        .. [1] Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued
-               classifiers with bounded error levels".
-        .. [2] Romano, Sesia and Candes (2020), "Classification with valid and adaptive
-               coverage".
+        {Sadinle, Romano}
 
         Examples
         --------

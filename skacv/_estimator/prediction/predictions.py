@@ -18,6 +18,7 @@ from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validated_target, validated_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
+from ..docstrings import INTERVALS, documented
 from ..estimates.fitted_state import MOST_KEPT, FittedState
 from ..estimates.left_out import coefficients_without_rows
 from ..estimates.recording import RecordsTrajectory
@@ -51,11 +52,11 @@ class RecordedModel(FittedState):
         return np.arange(self.n_iter_ + 1)
 
     def _linear_predictor(self, X):
-        """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
+        """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
         return self._predictor(new_rows(self, X), self.coef_, self.intercept_)
 
     def _linear_predictors(self, X):
-        """Those of every iterate that is kept, one after the other."""
+        """Linear predictors of all iterates that are kept, one after the other."""
         X = new_rows(self, X)
         self._check_has_record()
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
@@ -162,13 +163,13 @@ class RecordedModel(FittedState):
         return stopped
 
     def _take_coefficients(self, row):
-        """Those of one row of the kept ones."""
+        """Use one row of the coefficients that are kept."""
         self.coef_ = self.coef_path_[row].copy()
         self.intercept_ = self.intercept_path_[row]
 
 
 def checked_iterate(estimator, t):
-    """The number of an iterate, and its place among those that are kept."""
+    """The number of an iterate, and its row among the iterates that are kept."""
     check_usable(estimator)
     n_rows = estimator.n_iter_ + 1
     try:
@@ -194,6 +195,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
     _positive_only = False
     # Whether the loss depends on the targets.
     _loss_reads_targets = False
+    _run_without_rows = coefficients_without_rows
 
     def _loss_of(self, target, weights):
         """The loss for targets (n_rows, n_outputs), and fitted attributes."""
@@ -251,6 +253,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         for predictor in self._linear_predictors(X):
             yield self._prediction(predictor, self._loss)
 
+    @documented(INTERVALS)
     @takes_coverage
     @of_rows
     def predict_interval(
@@ -261,9 +264,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that an interval contains the target of an unseen row;
-            with several there is an interval for each.
+        {coverage}
         method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
             "auto": the first of the next four for which the fit has computed what it
             needs, in this order. "jackknife+": quantiles over the held-out rows of the
@@ -288,9 +289,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
         Returns
         -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y; with several coverages
-            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
+        {ndarray}
             Rows have equal weights in the quantiles, also if they had other weights in
             fit. With a coverage below one half the ends of "jackknife+" may cross,
             which is an empty interval. Residuals of a Poisson model are divided by the
@@ -325,10 +324,6 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         (3, 2, 2)
         """
         return intervals_of(self, X, coverage, method)
-
-    def _run_without_rows(self):
-        """The replicas without each held-out row, run again, target by target."""
-        return coefficients_without_rows(self)
 
     def _trial_estimator(self, y):
         """An example of :meth:`_held_out_estimator`, made from targets."""

@@ -124,9 +124,7 @@ def test_nothing_is_run_again_for_bad_input(rng, monkeypatch):
     def refuse(estimator):
         raise AssertionError("The replicas were run.")
 
-    monkeypatch.setattr(
-        "skacv._estimator.prediction.predictions.coefficients_without_rows", refuse
-    )
+    monkeypatch.setattr(type(model), "_run_without_rows", refuse)
     for X_bad, coverage in ((X_new[:, :5], 0.9), (X_new, 0.99), (X_new, 1.2)):
         with pytest.raises(ValueError):
             model.predict_interval(X_bad, coverage)
