@@ -1,6 +1,6 @@
 """Runs side by side, and the best iterate of all."""
 
-from functools import cached_property
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -11,7 +11,13 @@ from .._estimator.estimates.readers import ESTIMATES
 from ..optim.blocks import MEMORY_BYTES
 from .criteria import PathCriterion, index_of_least
 from .members import DrawnSplits
-from .optimism import RecordedLosses, Uncorrected, corrected_score
+from .optimism import (
+    RecordedLosses,
+    Uncorrected,
+    chosen_in_draws,
+    drawn_groups,
+    mean_over_rest,
+)
 from .stages import choice_of
 
 RESULTS = (
@@ -37,23 +43,13 @@ NOT_COMPARED = "", "", np.nan, np.nan, np.nan
 BETTER = {1.0: "smaller", -1.0: "greater"}
 
 
-def averaged_by_row(held_out, rows, n_samples):
-    """Held-out predictions, or those of classes, in the order of the training rows.
+def averaged_by_row(predictions, rows, n_samples):
+    """Means of held-out predictions of every training row, NaN where there are none.
 
-    The mean where a row was held out several times, NaN where it never was.
-
-    Shapes: rows (n_held_out,), returned (n_samples,) or (n_samples, n_outputs).
-
-    Parameters
-    ----------
-    held_out : estimator
-        It predicts ``rows`` as held out, for any X.
+    Shapes: predictions (n_held_out[, n_outputs]), rows (n_held_out,), returned
+    (n_samples[, n_outputs]).
     """
-    names = ["predict"]
-    if is_classifier(held_out):
-        names = ["predict_proba", "decision_function"]
-    answer = next(getattr(held_out, name) for name in names if hasattr(held_out, name))
-    predictions = np.asarray(answer(None), dtype=np.float64)
+    predictions = np.asarray(predictions, dtype=np.float64)
     shape = n_samples, *predictions.shape[1:]
     sums, n_times = np.zeros(shape), np.bincount(rows, minlength=n_samples)
     np.add.at(sums, rows, predictions)
@@ -94,30 +90,32 @@ class Comparison:
         The weight of every member.
     score : tuple of float
         The score and its standard error.
+    held_out_losses : list of HeldOutLosses or None
+        The losses of held-out rows of every run; None if they are not available.
     """
 
     def __init__(self, candidates, runs, criterion, rule, between=None):
         self.candidates, self.runs = candidates, runs
         self.criterion, self.rule, self.between = criterion, rule, between
-        self.choices = [
-            choice_of(run.estimator, run.path, criterion, rule) for run in runs
-        ]
-        self.scores, sign = [choice.score for choice in self.choices], criterion.sign
+        self.choices, self.scores, self.held_out_losses = [], [], []
         combinations = {}
-        for index, candidate in enumerate(candidates):
+        for index, (candidate, run) in enumerate(zip(candidates, runs)):
+            choice = choice_of(run.estimator, run.path, criterion, rule)
+            self.choices.append(choice)
+            self.scores.append(choice.score)
+            self.held_out_losses.append(criterion.losses(run.estimator))
             combinations.setdefault(candidate.member, []).append(index)
-        self.best_indices = {
-            name: indices[index_of_least([sign * self.scores[k] for k in indices])]
-            for name, indices in combinations.items()
-        }
+        losses, self.best_indices = criterion.sign * np.array(self.scores), {}
+        for name, indices in combinations.items():
+            self.best_indices[name] = indices[index_of_least(losses[indices])]
         if between is not None:
-            sign = between.sign
             self.scores = [
                 between.score_of(run.estimator, choice.iteration)
                 for run, choice in zip(runs, self.choices)
             ]
+            losses = between.sign * np.array(self.scores)
         best = list(self.best_indices.values())
-        self.index = best[index_of_least([sign * self.scores[k] for k in best])]
+        self.index = best[index_of_least(losses[best])]
         choice = self.choices[self.index]
         if np.isnan(choice.score):
             raise ValueError(
@@ -125,7 +123,7 @@ class Comparison:
                 "of every candidate."
             )
         self.kept = [candidates[self.index].member]
-        self.weights = {name: float(name in self.kept) for name in self.best_indices}
+        self.weights = dict.fromkeys(self.best_indices, 0.0) | {self.kept[0]: 1.0}
         self.score = choice.score, choice.standard_error
 
     def fitted_members(self):
@@ -155,43 +153,30 @@ class Comparison:
             name = loss_name(self.runs[index].estimator)
         return name, choice.score, choice.standard_error
 
-    def compared_by(self, index, shown):
-        """The metric that compares members, which values are better; value and error.
-
-        ``shown`` is the :meth:`shown_score` of the choice.
-        """
-        if self.between is None:
-            metric, score, error = shown
-            return metric, BETTER[self.criterion.sign], score, error
-        run, choice = self.runs[index], self.choices[index]
-        error = self.between.standard_error(run.estimator, choice.iteration)
-        better = BETTER[self.between.sign]
-        return self.between.name, better, self.scores[index], error
-
     def results(self, skipped):
-        """A row for every candidate and every criterion that it has computed.
+        """Columns with a row for every candidate and criterion that it has computed.
 
-        Parameters
-        ----------
-        skipped : list of (str, dict, str)
-            Members that were not run, combinations of their parameters, and why.
-
-        Returns
-        -------
-        dict of lists
+        ``skipped`` lists (member, parameters, reason) of those that were not run.
         """
         rows, criterion = [], self.criterion
         for index, (member, params, *_) in enumerate(self.candidates):
             run, choice = self.runs[index], self.choices[index]
             estimator, best = run.estimator, self.best_indices[member]
             loss, *shown = self.shown_score(index)
+            metric, better, compared = loss, BETTER[criterion.sign], shown
+            if self.between is not None:
+                metric, better = self.between.name, BETTER[self.between.sign]
+                error = self.between.standard_error(estimator, choice.iteration)
+                compared = self.scores[index], error
+            compared = metric, better, *compared
             weight = self.weights[member] if index == best else 0.0
-            compared = *self.compared_by(index, (loss, *shown)), weight
-            scores = [(criterion.name, loss, choice.iteration, *shown, *compared)]
+            scores = [
+                (criterion.name, loss, choice.iteration, *shown, *compared, weight)
+            ]
             for name, estimate in ESTIMATES.items():
                 if name == criterion.name or not hasattr(estimator, estimate.path):
                     continue
-                of_path = PathCriterion(estimate)
+                of_path = PathCriterion(name, estimate)
                 path = of_path.path(estimator)
                 choice = choice_of(estimator, path, of_path, self.rule)
                 scores.append((name, loss_name(estimator), *choice, *NOT_COMPARED))
@@ -202,11 +187,12 @@ class Comparison:
                 )
         no_pair = np.nan, np.nan
         no_score = criterion.name, "", np.nan, *no_pair, *NOT_COMPARED, *no_pair
-        rows += [(member, params, *no_score, why) for member, params, why in skipped]
+        for member, params, why in skipped:
+            rows.append((member, params, *no_score, why))
         return dict(zip(RESULTS, map(list, zip(*rows))))
 
     def fold_scores(self):
-        """What :meth:`compared_by` gives of every candidate, fold by fold.
+        """The score that compares candidates, of each of them, fold by fold.
 
         None if candidates are not compared by mean losses of the same folds.
 
@@ -221,13 +207,14 @@ class Comparison:
         )
         if not is_mean_of_folds:
             return None
-        paths = [getattr(run.estimator, "cv_fold_path_", None) for run in self.runs]
-        # Candidates may have splitters with other numbers of folds.
-        if len({None if path is None else path.shape[1] for path in paths}) > 1:
-            return None
-        if paths[0] is None:
-            return None
-        return np.array([path[c.iteration] for path, c in zip(paths, self.choices)])
+        scores = []
+        for run, choice in zip(self.runs, self.choices):
+            path = getattr(run.estimator, "cv_fold_path_", None)
+            # Candidates may have splitters with other numbers of folds.
+            if path is None or (scores and path.shape[1] != len(scores[0])):
+                return None
+            scores.append(path[choice.iteration])
+        return np.array(scores)
 
     def held_out_prediction(self, n_samples):
         """What the model kept predicts for the training rows that it was held out of.
@@ -242,75 +229,67 @@ class Comparison:
         if path is None:
             return None
         rows = np.hstack(getattr(estimator, estimate.indices))
-        held_out = estimator._held_out_estimator(path[t], t)
-        return averaged_by_row(held_out, rows, n_samples)
+        held_out, method = estimator._held_out_estimator(path[t], t), "predict"
+        if is_classifier(estimator):
+            has_probabilities = hasattr(held_out, "predict_proba")
+            method = "predict_proba" if has_probabilities else "decision_function"
+        return averaged_by_row(getattr(held_out, method)(None), rows, n_samples)
 
     def alike(self, losses):
         """The members whose paths are shown in the loss of the one that is kept.
 
-        Parameters
-        ----------
-        losses : dict
-            The loss of every member.
+        ``losses`` has the loss of every member.
         """
         best = losses[self.candidates[self.index].member]
         return [name for name, loss in losses.items() if loss == best]
 
     def corrected_score(self, rng):
-        """The loss of choosing so, on rows that had no part in it, by the bootstrap.
+        """The loss of choosing in this way, on rows not used for it; standard error.
 
-        Where losses differ, choosing in the runs of the best member.
-
-        Returns
-        -------
-        score, standard_error : float
-
-        Raises
-        ------
-        Uncorrected
-            If the losses of single rows are not known, or too many, or if there is no
-            time.
+        Where losses differ, the choice in the runs of the best member is repeated.
+        NaN if no draw leaves rows out, as where all are of one group.
         """
+        criterion = self.criterion
         names = self.best_indices if self.between is None else self.kept
         recorded = list(chain.from_iterable(self._recorded(names)))
-        criterion = self.criterion
-        return corrected_score(
-            recorded, self.rule, rng, criterion.groups, criterion.deadline
+        rows = np.concatenate([losses_k.losses.rows for losses_k in recorded])
+        group_of, counts = drawn_groups(rows, rng, criterion.groups)
+        _, *of_groups = chosen_in_draws(
+            recorded, self.rule, group_of, counts, criterion.deadline
         )
-
-    @cached_property
-    def held_out_losses(self):
-        """The losses of held-out rows of every run; None if they are not available."""
-        return [self.criterion.losses(run.estimator) for run in self.runs]
+        return mean_over_rest(*of_groups, counts)
 
     def _recorded(self, names):
-        """The recorded losses of the candidates of these members, member by member."""
+        """The recorded losses of the candidates of these members, member by member.
+
+        Uncorrected is raised if losses of single rows are not known, or too many.
+        """
         if not isinstance(self.criterion, PathCriterion):
             raise Uncorrected(
                 f"criterion={self.criterion.name} scores all held-out rows together, "
                 "and the correction takes the losses of single rows. cross_val_score "
                 "estimates what to expect of the choice"
             )
-        indices = [k for k, c in enumerate(self.candidates) if c.member in names]
-        losses = [self.held_out_losses[index] for index in indices]
-        if any(losses_k is None for losses_k in losses):
-            raise Uncorrected(
-                "the losses of single held-out rows are not known, as with a "
-                "RowSummary, Dask input or criterion='risk'"
-            )
         # With so many rows the least error over a path is hardly optimistic.
-        most = MEMORY_BYTES // 32
-        if any(losses_k.size > most for losses_k in losses):
-            raise Uncorrected(
-                f"a run has more than {most} losses of single held-out rows. Of "
-                "so many rows the least mean loss, best_score_, is hardly optimistic"
-            )
-        recorded = {name: [] for name in names}
-        for index, losses_k in zip(indices, losses):
-            estimator = self.runs[index].estimator
+        most, recorded = MEMORY_BYTES // 32, {}
+        for index, (name, *_) in enumerate(self.candidates):
+            if name not in names:
+                continue
+            losses, estimator = self.held_out_losses[index], self.runs[index].estimator
+            if losses is None:
+                raise Uncorrected(
+                    "the losses of single held-out rows are not known, as with a "
+                    "RowSummary, Dask input or criterion='risk'"
+                )
+            if losses.n_iterates * len(losses.rows) > most:
+                raise Uncorrected(
+                    f"a run has more than {most} losses of single held-out rows. Of "
+                    "so many rows the least mean loss, best_score_, is hardly "
+                    "optimistic"
+                )
             iterations = estimator.recorded_iterations()
-            error = self.criterion.error_among(estimator)
-            recorded[self.candidates[index].member].append(
-                RecordedLosses(index, losses_k, iterations, error)
+            error = partial(self.criterion.error_among, estimator, iterations)
+            recorded.setdefault(name, []).append(
+                RecordedLosses(index, losses, iterations, error)
             )
         return list(recorded.values())

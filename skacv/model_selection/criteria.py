@@ -10,7 +10,7 @@ list it in ``RULES``. ``rule="blend"`` is none of these: it combines members
 (``blending.py``), each at its least iterate.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -58,35 +58,35 @@ def automatic(candidates, y):
     leave-one-out if it takes no longer than folds, otherwise folds. Candidates without
     folds use the estimates that they have.
     """
-    estimators = [candidate.estimator for candidate in candidates]
-    estimates = [ESTIMATES[name] for name in WITH_PREDICTIONS]
-    for estimate in estimates:
-        settings = [estimate.setting(estimator) for estimator in estimators]
-        if not any(is_off(setting) or is_auto(setting) for setting in settings):
-            return estimate
-    if all(_leaves_one_out(candidate, y) for candidate in candidates):
+    for name in WITH_PREDICTIONS:
+        for candidate in candidates:
+            setting = ESTIMATES[name].setting(candidate.estimator)
+            if is_off(setting) or is_auto(setting):
+                break
+        else:
+            return ESTIMATES[name]
+    leaves_one_out = True
+    for _, _, estimator, X, *_ in candidates:
+        if ESTIMATES["loo"].setting(estimator) not in ("auto", True):
+            leaves_one_out = False
+        if not leaves_one_out:
+            break
+        try:
+            leaves_one_out = estimator._leaves_one_out_cheaply(X, y)
+        except (TypeError, ValueError):
+            estimator._check_data(X, y)  # bad data have an error of their own
+            raise
+    if leaves_one_out:
         return ESTIMATES["loo"]
-    for estimate in estimates:
+    for estimate in map(ESTIMATES.get, WITH_PREDICTIONS):
         # Those that can compute it, and have not switched it off.
         if all(
             (estimate.setting(estimator) is None or estimate.is_on(estimator))
             and estimate.is_offered_by(estimator)
-            for estimator in estimators
+            for _, _, estimator, *_ in candidates
         ):
             return estimate
     return ESTIMATES["cv"]
-
-
-def _leaves_one_out(candidate, y):
-    """Whether leave-one-out is automatic, and takes no longer than folds."""
-    estimator, X = candidate.estimator, candidate.X
-    if ESTIMATES["loo"].setting(estimator) not in ("auto", True):
-        return False
-    try:
-        return estimator._leaves_one_out_cheaply(X, y)
-    except (TypeError, ValueError):
-        estimator._check_data(X, y)  # bad data have an error of their own
-        raise
 
 
 def computed(estimator, estimate, attribute):
@@ -106,25 +106,30 @@ def computed(estimator, estimate, attribute):
     return getattr(estimator, attribute)
 
 
+@dataclass(frozen=True, eq=False)
 class Criterion:
-    """Base class of criteria.
+    """Base class of criteria; ``estimate`` provides what they are computed from."""
 
-    Attributes
-    ----------
-    samples : ndarray of int or None
-        The rows that all candidates have held out; None means the rows of each.
-    groups : ndarray of int, shape (n_samples,), or None
-        The groups of rows that depend on each other; None means that none do.
-    deadline : Deadline or None
-        The end of a fit with ``time_limit``.
-    sign : float
-        1 if smaller is better, else -1.
-    """
+    name: str
+    estimate: Estimate
+    y: Any = None
+    # The rows that all candidates have held out; None means the rows of each.
+    samples: np.ndarray | None = None
+    # The group of every sample, where rows depend on each other.
+    groups: np.ndarray | None = None
+    # The end of a fit with ``time_limit``.
+    deadline: Any = None
+    # 1 if smaller is better, else -1.
+    sign = 1.0
 
-    def error_among(self, estimator):
-        """The standard errors, as a function of indices among the iterates kept."""
-        iterations = estimator.recorded_iterations()
-        return lambda indices: self.standard_error(estimator, iterations[indices])
+    @property
+    def stage(self):
+        """The smallest factor by which a run grows before it is evaluated again."""
+        return self.estimate.stage
+
+    def error_among(self, estimator, iterations, indices):
+        """The standard errors of those of some iterates that are at these indices."""
+        return self.standard_error(estimator, iterations[indices])
 
     def on_common_rows(self, estimators):
         """The criterion on the rows that all fitted estimators have held out.
@@ -152,23 +157,6 @@ class Criterion:
 @dataclass(frozen=True, eq=False)
 class PathCriterion(Criterion):
     """A path that the estimator has computed."""
-
-    estimate: Estimate
-    y: object = None
-    samples: np.ndarray | None = None
-    groups: np.ndarray | None = None
-    deadline: Any = None
-    sign = 1.0
-
-    @property
-    def name(self):
-        """The name of the criterion."""
-        return self.estimate.name
-
-    @property
-    def stage(self):
-        """The smallest factor by which a run grows before it is evaluated again."""
-        return self.estimate.stage
 
     def path(self, estimator):
         """Value of every iterate.
@@ -237,27 +225,13 @@ def _for_several_classes(name, estimator, y):
 
 @dataclass(frozen=True, eq=False)
 class ScorerCriterion(Criterion):
-    """A scorer of the pooled held-out predictions of an iterate.
+    """A scorer of the pooled held-out predictions of an iterate."""
 
-    Attributes
-    ----------
-    estimate : Estimate
-        The estimate that provides held-out predictions.
-    scorer : callable
-        ``scorer(estimator, X, y)``, greater is better.
-    params : dict
-        Metadata that the scorer requests.
-    """
-
-    name: str
-    estimate: Estimate
-    scorer: object
-    X: object
-    y: object
-    params: dict
-    samples: np.ndarray | None = None
-    groups: np.ndarray | None = None
-    deadline: Any = None
+    # ``scorer(estimator, X, y)``, greater is better.
+    scorer: Any = field(kw_only=True)
+    X: Any = field(kw_only=True)
+    # Metadata that the scorer requests.
+    params: dict = field(kw_only=True)
     sign = -1.0
     # Every iterate is scored anew.
     stage = 2.0
@@ -290,7 +264,8 @@ class ScorerCriterion(Criterion):
                     f"{type(estimator).__name__}: {str(error).rstrip('.')}."
                     f"{_for_several_classes(name, estimator, y)}"
                 ) from error
-        return cls(name, estimate, scorer, *indexable(X, y), params)
+        X, y = indexable(X, y)
+        return cls(name, estimate, y, scorer=scorer, X=X, params=params)
 
     def path(self, estimator):
         """Score of every iterate.

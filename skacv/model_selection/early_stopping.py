@@ -14,6 +14,7 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
+from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import (
     MOST_OF_CHOICE,
     WithoutRecord,
@@ -395,6 +396,7 @@ class TrajectoryEarlyStoppingCV(
             unchanged.
         """
         search = Search(self, X, y, {"sample_weight": sample_weight, **params})
+        search.list_members()
         search.read_data()
         search.list_candidates()
         search.choose_criterion()
@@ -420,7 +422,8 @@ class TrajectoryEarlyStoppingCV(
         float
         """
         chosen = self._chosen()
-        params = self._routed(self._receiver(self.best_member_), "score", params)
+        receiver = self._receiver(self.best_member_)
+        params = routed(self, "score", receiver, "score", params)
         return chosen.score(X, y, **params)
 
     def drop_record(self, intervals: bool = True) -> Self:

@@ -7,7 +7,7 @@ would change in the middle of a run.
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -26,47 +26,34 @@ from sklearn.utils.metadata_routing import (
 from .._compat import Composition, _num_samples, validate_parameters
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.delegation import routed
 from .._estimator.estimates.folds import ShuffledFolds, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import check_records_trajectory
+from .._estimator.estimates.recording import (
+    RecordsTrajectory,
+    check_records_trajectory,
+)
 from .._estimator.parameters import is_auto, is_off
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
 from ..staged.estimator import recorded
 from ..staged.run import cloned
-from ..tables.views import n_tree_columns
 from .criteria import scorer_of
-from .portfolios import (
-    PORTFOLIOS,
-    TableInfo,
-    check_some_take,
-    task_of,
-    that_take,
-    warn_of_columns,
-)
+from .portfolios import PORTFOLIOS
 
 KINDS = {"regression": "regressor", "classification": "classifier"}
 
 
 class Candidate(NamedTuple):
-    """A member with one combination of its parameters, for one run.
-
-    Attributes
-    ----------
-    X : array-like or None
-        The table that it is fitted to; None before it is known.
-    group : int
-        Candidates of a group differ only in automatic parameters.
-    view : transformer or None
-        Makes X from the codes of an encoder, or from a sparse X.
-    """
+    """A member with one combination of its parameters, for one run."""
 
     member: str
     params: dict
     estimator: object
+    # The table that it is fitted to; None before it is known.
     X: object = None
+    # Candidates of a group differ only in automatic parameters.
     group: int = 0
+    # The transformer that makes X from the codes of an encoder, or from a sparse X.
     view: object = None
 
 
@@ -86,13 +73,9 @@ def check_pairs(members):
 def check_members(members, owner):
     """Raise if members are not of one kind, or do not record their trajectories.
 
-    Parameters
-    ----------
-    members : list of (str, estimator)
-    owner : ComposedOfMembers
-        The estimator that they are passed to.
+    ``members`` are pairs of a name and an estimator.
     """
-    owner_name = type(owner).__name__
+    owner_name, kinds = type(owner).__name__, {}
     is_of_list = isinstance(owner.estimator, list)
     for name, member in members:
         if isinstance(member, ComposedOfMembers):
@@ -103,8 +86,9 @@ def check_members(members, owner):
                 "[('lasso', TrajectoryLasso('path')), "
                 "('trees', HistGradientBoostingRegressor())]."
             )
-        check_records_trajectory(member, owner_name, name if is_of_list else None)
-    kinds = {name: get_tags(member).estimator_type for name, member in members}
+        if not isinstance(member, RecordsTrajectory):
+            check_records_trajectory(member, owner_name, name if is_of_list else None)
+        kinds[name] = get_tags(member).estimator_type
     distinct = set(kinds.values())
     is_of_task = owner.task == "auto" or distinct == {KINDS[owner.task]}
     if len(distinct) == 1 and is_of_task:
@@ -117,15 +101,12 @@ def check_members(members, owner):
     raise ValueError(f"{owner_name} is for {owner.task}, but {listed}.")
 
 
-def check_collections(stopping, losses):
+def check_collections(stopping, losses, shared_loss):
     """Raise if a stopping estimator cannot compare runs on Dask input.
 
-    Parameters
-    ----------
-    losses : dict
-        The loss of every member, by its name.
+    ``losses`` and ``shared_loss`` are those of :func:`member_losses`.
     """
-    if len(losses) > 1 and not are_alike(losses):
+    if len(losses) > 1 and shared_loss is None:
         raise ValueError(
             "Members have different losses, and comparing them needs single rows, "
             "which stay on their workers with Dask input: use members with the same "
@@ -142,35 +123,19 @@ def check_collections(stopping, losses):
 
 
 def member_losses(candidates, y):
-    """The loss of every member on its table, by the name of the member, or None."""
-    members = {candidate.member: candidate for candidate in candidates}
-    return {
-        name: candidate.estimator._loss_on(candidate.X, y)
-        for name, candidate in members.items()
-    }
-
-
-def are_alike(losses):
-    """Whether all members have the same loss."""
+    """The loss of every member on its table, by name, and that of all, or None."""
+    last, losses = {}, {}
+    for candidate in candidates:
+        last[candidate.member] = candidate
+    for name, candidate in last.items():
+        losses[name] = candidate.estimator._loss_on(candidate.X, y)
     first, *rest = losses.values()
-    return first is not None and all(loss == first for loss in rest)
+    return losses, first if rest.count(first) == len(rest) else None
 
 
 def usual_scorer(estimator):
     """The name of the scorer that compares members with different losses."""
     return "accuracy" if is_classifier(estimator) else "r2"
-
-
-def check_losses(candidates, y):
-    """Raise if members have different losses."""
-    losses = member_losses(candidates, y)
-    if len(losses) == 1 or are_alike(losses):
-        return
-    raise ValueError(
-        f"Members have different losses ({listed_losses(losses)}), which cannot be "
-        "compared: use criterion='auto', or a scorer, such as "
-        f"criterion={usual_scorer(candidates[0].estimator)!r}."
-    )
 
 
 def listed_losses(losses):
@@ -182,18 +147,13 @@ def listed_losses(losses):
 
 
 def combinations(param_grid, names):
-    """Combinations of parameters of several members, at least one of each.
+    """Combinations of parameters of several members, by name, at least one of each.
 
-    Returns
-    -------
-    dict of str to list of dict
-
-    Raises
-    ------
-    ValueError
-        If a key of the grid names none of the members.
+    ValueError is raised if a key of the grid names none of the members.
     """
-    grids = {name: [] for name in names}
+    grids = {}
+    for name in names:
+        grids[name] = []
     for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid or []:
         by_member = {}
         for key, values in grid.items():
@@ -207,7 +167,9 @@ def combinations(param_grid, names):
             by_member.setdefault(name, {})[parameter] = values
         for name, grid_of_member in by_member.items():
             grids[name].append(grid_of_member)
-    return {name: list(ParameterGrid(grid or {})) for name, grid in grids.items()}
+    for name, grid in grids.items():
+        grids[name] = ParameterGrid(grid or {})
+    return grids
 
 
 def candidate_of(name, member, combination):
@@ -218,47 +180,57 @@ def candidate_of(name, member, combination):
     return Candidate(name, combination, estimator)
 
 
+def give_folds(candidates, cv, owner_name):
+    """Let the ``cv`` of a stopping estimator be that of all its candidates.
+
+    ValueError is raised if one has no folds, or has its own.
+    """
+    is_iterable = not (isinstance(cv, Integral) or hasattr(cv, "split"))
+    cv = list(cv) if is_iterable else cv
+    for member, _, estimator, *_ in candidates:
+        ESTIMATES["cv"].check_offered(estimator, "cv")
+        if ESTIMATES["cv"].is_on(estimator):
+            raise ValueError(
+                f"cv is given twice, to {owner_name} and to its estimator {member!r}: "
+                "give it to one of them."
+            )
+        estimator.set_params(cv=cv)
+
+
 def share_folds(candidates, rng):
     """Give candidates the same folds, and a seed if they have none.
 
     A candidate that draws rows (a preconditioner's subsample) then draws the same rows
-    with all combinations of its parameters.
-
-    Raises
-    ------
-    ValueError
-        If members ask for different folds.
+    with all combinations of its parameters. ValueError is raised if members ask for
+    different folds.
     """
     seed = rng.randint(np.iinfo(np.int32).max)
-    settings = [ESTIMATES["cv"].setting(c.estimator) for c in candidates]
-    given = [cv for cv in settings if not is_off(cv)]
-    if len({joblib.hash(cv) for cv in given}) > 1:
+    settings, given = [], []
+    for candidate in candidates:
+        setting = ESTIMATES["cv"].setting(candidate.estimator)
+        settings.append(setting)
+        if not is_off(setting):
+            given.append(setting)
+    if len(set(map(joblib.hash, given))) > 1:
         raise ValueError(
             "All members use the same folds: set cv of one of them, or the same cv of "
             f"all, not {', '.join(map(repr, given))}."
         )
     for candidate, setting in zip(candidates, settings):
         estimator = candidate.estimator
-        if given and setting is not False:
-            estimator.set_params(cv=given[0])
+        shared = {"cv": given[0]} if given and setting is not False else {}
         # Also those of a forest inside Staged, and of the steps of a pipeline.
-        unseeded = {
-            name: seed
-            for name, value in estimator.get_params().items()
-            if value is None and name.rpartition("__")[2] == "random_state"
-        }
-        estimator.set_params(**unseeded)
+        for name, value in estimator.get_params().items():
+            if value is None and name.rpartition("__")[2] == "random_state":
+                shared[name] = seed
+        estimator.set_params(**shared)
 
 
 def prepare(estimator, estimate, combination, X, y, sample_weight=None):
     """Make the estimator compute what the criterion needs, and nothing else.
 
-    ``combination`` is that of ``param_grid``, for errors to name.
-
-    Raises
-    ------
-    ValueError
-        If the estimator cannot compute the estimate, or has switched it off.
+    ``combination`` is that of ``param_grid``, for errors to name. ValueError is raised
+    if the estimator cannot compute the estimate, or has switched it off.
     """
     needing = f"criterion={estimate.name!r}"
     estimate.check_offered(estimator, needing)
@@ -285,19 +257,13 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
 
 @dataclass(frozen=True, eq=False)
 class DrawnSplits:
-    """A splitter that has drawn, in the place of the one that would draw again.
+    """A splitter that has drawn, in the place of the one that would draw again."""
 
-    Attributes
-    ----------
-    cv : int, splitter or iterable
-        What it stands for; metadata are requested as that requests them.
-    splits : list of (ndarray of int, ndarray of int)
-    groups : ndarray of int, shape (n_samples,), or None
-        The group of every sample, if groups have been passed to it.
-    """
-
+    # The int, splitter or iterable that it stands for.
     cv: object
+    # Training rows and held-out rows of every fold.
     splits: list
+    # The group of every sample, if groups have been passed to it.
     groups: object = None
 
     def split(self, X, y=None, **params):
@@ -318,64 +284,43 @@ class DrawnSplits:
 
 
 def draw_once(candidates, origins, X, y, fit_params):
-    """Give the same splits to all candidates that have the same ``cv``.
+    """Give the same splits to all candidates that have the same ``cv``; return groups.
 
-    Parameters
-    ----------
-    candidates : list of Candidate
-        The ``cv`` of their estimators is set, where they have one.
-    origins : list
-        What the ``cv`` of every candidate is a copy of.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        What the splitter sees: the rows as the user has them.
-    fit_params : dict
-        What the candidates' ``fit`` will be passed.
+    ``origins`` has the ``cv`` that every candidate has a copy of, X are the rows as the
+    user has them, and ``fit_params`` are passed to the ``fit`` of candidates. Groups
+    are None if none are passed to the splitters.
 
-    Returns
-    -------
-    ndarray of int, shape (n_samples,), or None
-        The group of every sample, if groups are passed to the splitters.
+    Shapes: returned (n_samples,).
     """
     routes, drawn = get_config()["enable_metadata_routing"], {}
-    params = {
-        key: fit_params[key]
-        for key in fit_params
-        if key == "groups" or (routes and key != "sample_weight")
-    }
+    params, groups = {}, None
+    for key, value in fit_params.items():
+        if key == "groups" or (routes and key != "sample_weight"):
+            params[key] = value
     for candidate, origin in zip(candidates, origins):
         estimator = candidate.estimator
         if not ESTIMATES["cv"].is_on(estimator):
             continue
         if id(origin) not in drawn:
             try:
-                splitter, split_params, groups = splitter_of(estimator, y, params)
+                splitter, split_params, groups_k = splitter_of(estimator, y, params)
                 splits = list(splitter.split(X, y, **split_params))
             except (TypeError, ValueError):
                 # Bad data have an error of their own.
                 weights = fit_params.get("sample_weight")
                 estimator._check_data(candidate.X, y, weights)
                 raise
-            drawn[id(origin)] = DrawnSplits(origin, splits, groups)
+            drawn[id(origin)] = DrawnSplits(origin, splits, groups_k)
+            groups = groups_k if groups is None else groups
         estimator.set_params(cv=drawn[id(origin)])
-    groups = [splits.groups for splits in drawn.values() if splits.groups is not None]
-    return groups[0] if groups else None
+    return groups
 
 
 def read_once(members, cv, X, y, params):
     """The summary of a collection, where its moments are enough for all members.
 
-    Parameters
-    ----------
-    members : list of (str, estimator)
-    cv : int, splitter, iterable or None
-        What all members are given as ``cv``; None leaves them their own.
-    params : dict
-        What else ``fit`` was passed.
-
-    Returns
-    -------
-    X, y, params
-        As they were passed; or a summary, None, and no weights, which it has.
+    Returned are X, y and the other parameters of fit; or a summary, None, and these
+    parameters without weights, which the summary has.
     """
     estimators = [member for _, member in members]
     is_enough = is_collection(X) and all(
@@ -403,13 +348,8 @@ def tags_of(members, tags, needs):
     supports. ``tags`` are set, and returned.
     """
     member_tags = [get_tags(member) for _, member in members]
-    for name in (
-        "estimator_type",
-        "regressor_tags",
-        "classifier_tags",
-        "target_tags",
-        "input_tags",
-    ):
+    names = "estimator_type", "regressor_tags", "classifier_tags"
+    for name in (*names, "target_tags", "input_tags"):
         setattr(tags, name, getattr(member_tags[0], name))
     targets = [tags_k.target_tags for tags_k in member_tags]
     inputs = [tags_k.input_tags for tags_k in member_tags]
@@ -448,109 +388,22 @@ class ComposedOfMembers(Composition):
             return [(name, member) for name, member, _ in PORTFOLIOS[task]()]
         if isinstance(self.estimator, list):
             check_pairs(self.estimator)
-            return [(name, recorded(member)) for name, member in self.estimator]
-        # What runs alone has all threads.
-        n_jobs = self.n_jobs if self.param_grid is None else None
-        return [(type(self.estimator).__name__, recorded(self.estimator, n_jobs))]
-
-    def _is_portfolio(self):
-        return self.estimator is None or isinstance(self.estimator, list)
-
-    def _members_for(self, X, y, table):
-        """Members that run on these data, checked, and why others do not, by name.
-
-        ``table`` is an EncodedTable, or None if members are fitted to X itself.
-        """
-        if self.estimator is None:
-            members, skipped = self._default_for(X, y, table)
+            pairs, n_jobs = self.estimator, None
         else:
-            members, skipped = self._members(), {}
-        if self._is_portfolio():
-            self._check_names([name for name, _ in members])
-        check_members(members, self)
-        return members, skipped
-
-    def _default_for(self, X, y, table):
-        """Members of the default portfolio that can run on these data."""
-        if table is not None:
-            X = table.X
-        task = task_of(X, y) if self.task == "auto" else self.task
-        info = TableInfo.of(X, y)
-        if table is not None and table.encoder is not None:
-            # Views of the codes have what members can take.
-            one_hot = table.encoder.one_hot().fit(X)
-            info = replace(
-                info,
-                has_missing=False,
-                n_columns=len(one_hot.get_feature_names_out()),
-                n_tree_columns=n_tree_columns(table.encoder),
-            )
-        is_of_table = self.criterion in tuple(ESTIMATES)
-        needed = ESTIMATES[self.criterion] if is_of_table else None
-        members, skipped = that_take(PORTFOLIOS[task](info), info, needed)
-        check_some_take(members, skipped, type(self).__name__)
-        warn_of_columns(skipped)
-        return members, skipped
-
-    def _candidates(self, members, X, y, table, fit_params):
-        """An estimator of every member and combination, its parameters checked.
-
-        What a member leaves to us is compared as combinations are.
-        """
-        names = [name for name, _ in members]
-        if self._is_portfolio():
-            grids = combinations(self.param_grid, names)
-        else:
-            grids = {names[0]: ParameterGrid(self.param_grid or {})}
-        candidates = [
-            candidate_of(name, member, combination)
-            for name, member in members
-            for combination in grids[name]
-        ]
-        self._give_folds(candidates)
-        compared = []
-        for group, candidate in enumerate(candidates):
-            candidate = candidate._replace(X=X, group=group)
-            if table is not None:
-                candidate = table.encoded(candidate)
-            name, params, estimator, X_k, *_ = candidate
-            weights = fit_params[name].get("sample_weight")
-            for values in estimator._left_to_compare(X_k, y, weights):
-                estimator = candidate_of(name, candidate.estimator, values).estimator
-                compared.append(
-                    candidate._replace(params={**params, **values}, estimator=estimator)
-                )
-        return compared
-
-    def _give_folds(self, candidates):
-        """Let ``cv`` be that of all candidates.
-
-        Raises
-        ------
-        ValueError
-            If one has no folds, or has its own.
-        """
-        if self.cv is None:
-            return
-        is_iterable = not (isinstance(self.cv, Integral) or hasattr(self.cv, "split"))
-        cv = list(self.cv) if is_iterable else self.cv
-        for member, _, estimator, *_ in candidates:
-            ESTIMATES["cv"].check_offered(estimator, "cv")
-            if ESTIMATES["cv"].is_on(estimator):
-                raise ValueError(
-                    f"cv is given twice, to {type(self).__name__} and to its estimator "
-                    f"{member!r}: give it to one of them."
-                )
-            estimator.set_params(cv=cv)
+            pairs = [(type(self.estimator).__name__, self.estimator)]
+            # An estimator that runs alone has all threads.
+            n_jobs = self.n_jobs if self.param_grid is None else None
+        members = []
+        for name, member in pairs:
+            if not isinstance(member, RecordsTrajectory):
+                member = recorded(member, n_jobs)
+            members.append((name, member))
+        return members
 
     def _receiver(self, name):
         """The name of a member in metadata routing."""
-        return name if self._is_portfolio() else "estimator"
-
-    def _routed(self, receiver, method, params):
-        """The part of ``params`` for a method of the estimator, or for the scorer."""
-        is_scored = method == "score" and receiver != "criterion"
-        return routed(self, "score" if is_scored else "fit", receiver, method, params)
+        is_portfolio = self.estimator is None or isinstance(self.estimator, list)
+        return name if is_portfolio else "estimator"
 
     def get_metadata_routing(self) -> Any:
         """Metadata routing of this object.
@@ -572,8 +425,7 @@ class ComposedOfMembers(Composition):
         for name, member in members:
             if self.cv is not None:
                 member = clone(member).set_params(cv=self.cv)
-            receiver = {self._receiver(name): member}
-            router.add(method_mapping=mapping, **receiver)
+            router.add(method_mapping=mapping, **{self._receiver(name): member})
         if self.criterion not in ("auto", *ESTIMATES):
             router.add(
                 criterion=scorer_of(self.criterion),

@@ -45,68 +45,46 @@ class RecordedLosses(NamedTuple):
 
 
 def drawn_groups(rows, rng, groups=None):
-    """Groups of rows, and how often each group is in every draw.
+    """The group of every row, to be drawn as a unit, and its count in every draw.
 
-    Shapes: rows (n_held_out,), groups (n_samples,), returned counts (N_DRAWS,
-    n_groups).
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        All rows that any candidate holds out.
-    groups : ndarray of int, default=None
-        The groups of rows that depend on each other: each is drawn as a unit.
-
-    Returns
-    -------
-    group_of : callable
-        The numbers of the groups of given rows.
-    counts : ndarray
+    ``rows`` are all that any candidate holds out; rows of one of ``groups`` depend on
+    each other. Shapes: rows (n_held_out,), groups (n_samples,), returned group_of
+    (n_samples,), counts (N_DRAWS, n_groups).
     """
     rows = np.unique(rows)
     units = units_of(rows, groups)
     n_units = units.max() + 1
     n_groups = min(n_units, MOST_GROUPS)
-    group = (rng.permutation(n_units) % n_groups)[units]
+    group_of = np.zeros(rows[-1] + 1, dtype=int)
+    group_of[rows] = (rng.permutation(n_units) % n_groups)[units]
     drawn = rng.randint(n_groups, size=(N_DRAWS, n_groups))
     drawn += n_groups * np.arange(N_DRAWS)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=N_DRAWS * n_groups)
-    counts = counts.reshape(N_DRAWS, n_groups)
-    return (lambda held_out: group[np.searchsorted(rows, held_out)]), counts
+    return group_of, counts.reshape(N_DRAWS, n_groups)
 
 
 def check_time(deadline):
     """Raise Uncorrected if a deadline has passed."""
-    if deadline is not None and deadline.is_over():
+    if deadline.is_over():
         raise Uncorrected(too_short(deadline.limit))
 
 
 def chosen_in_draws(recorded, rule, group_of, counts, deadline=None):
-    """What every draw chooses, by a rule on the rows drawn.
+    """What every draw chooses among recorded losses, by a rule on the rows drawn.
 
-    Parameters
-    ----------
-    recorded : list of RecordedLosses
-        The candidates to choose from.
-    rule : callable
-        Picks an iterate from every path.
-    group_of, counts
-        From :func:`drawn_groups`.
-    deadline : Deadline, default=None
+    Returned are the index of a run and its iterate, and the sums of the losses of that
+    over the rows of every group, and of their weights. ``group_of`` and ``counts`` are
+    those of :func:`drawn_groups`.
 
-    Returns
-    -------
-    choices : ndarray of int, shape (N_DRAWS, 2)
-        The index of a run, and the iterate.
-    losses, weights : ndarray of shape (N_DRAWS, n_groups)
-        Sums of its losses over the rows of every group, and of their weights.
+    Shapes: returned (N_DRAWS, 2), (N_DRAWS, n_groups), (N_DRAWS, n_groups).
     """
     least = np.full(N_DRAWS, np.inf)
     choices = np.tile([recorded[0].index, recorded[0].iterations[0]], (N_DRAWS, 1))
     losses, weights = np.zeros((2, *counts.shape))
     for candidate in recorded:
-        check_time(deadline)
-        labels = group_of(candidate.losses.rows)
+        if deadline is not None:
+            check_time(deadline)
+        labels = group_of[candidate.losses.rows]
         sums, sums_of_weights = candidate.losses.sums(labels, counts.shape[1])
         sums = sums[candidate.iterations]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -121,84 +99,7 @@ def chosen_in_draws(recorded, rule, group_of, counts, deadline=None):
     return choices, losses, weights
 
 
-def corrected_score(recorded, rule, rng, groups=None, deadline=None):
-    """The loss of choosing in this way, on rows that had no part in it.
-
-    Parameters
-    ----------
-    recorded : list of RecordedLosses
-        One for each candidate.
-    rule : callable
-        Picks an iterate from every path.
-    groups : ndarray of int, shape (n_samples,), default=None
-        As in :func:`drawn_groups`.
-    deadline : Deadline, default=None
-
-    Returns
-    -------
-    score, standard_error : float
-        Mean over rows of the loss of the choices of the draws without the row; NaN if
-        no draw leaves rows out, as where all are of one group.
-    """
-    all_rows = np.concatenate([candidate.losses.rows for candidate in recorded])
-    group_of, counts = drawn_groups(all_rows, rng, groups)
-    _, losses, weights = chosen_in_draws(recorded, rule, group_of, counts, deadline)
-    return _mean_over_rest(losses, weights, counts)
-
-
-def corrected_blend(
-    members,
-    samples,
-    row_weights,
-    *,
-    part,
-    blended,
-    rule,
-    rng,
-    groups=None,
-    deadline=None,
-):
-    """The loss of blending in this way, on rows that had no part in it.
-
-    Every draw chooses the iterate of each member again, and then their weights.
-
-    Parameters
-    ----------
-    members : list of list of RecordedLosses
-        The candidates of every member.
-    samples, row_weights : ndarray of shape (n_held_out,)
-        The rows that members are blended by, and their weights.
-    part : callable
-        ``part(index, t)``, what iterate t of a run contributes to a blend, row by row.
-    blended : callable
-        ``blended(parts, times)``, losses of the rows, (n_held_out,), by a blend of the
-        parts of all members, along a last axis, with weights from rows so often drawn.
-
-    Returns
-    -------
-    score, standard_error : float
-        As in :func:`corrected_score`.
-    """
-    group_of, counts = drawn_groups(samples, rng, groups)
-    n_groups, labels = counts.shape[1], group_of(samples)
-    chosen = [
-        chosen_in_draws(recorded, rule, group_of, counts, deadline)[0]
-        for recorded in members
-    ]
-    # In the order of the iterates, which are computed in blocks.
-    distinct = np.unique(np.concatenate(chosen), axis=0).tolist()
-    parts = {(index, t): part(index, t) for index, t in distinct}
-    losses = np.empty(counts.shape)
-    for draw, times in enumerate(counts):
-        check_time(deadline)
-        drawn = [parts[tuple(choices[draw])] for choices in chosen]
-        row_losses = blended(np.stack(drawn, axis=-1), times[labels])
-        losses[draw] = np.bincount(labels, row_losses * row_weights, n_groups)
-    weights = np.bincount(labels, row_weights, n_groups)
-    return _mean_over_rest(losses, np.broadcast_to(weights, counts.shape), counts)
-
-
-def _mean_over_rest(losses, weights, counts):
+def mean_over_rest(losses, weights, counts):
     """Mean over groups of the loss by draws without the group, and standard error.
 
     Shapes: losses, weights, counts (N_DRAWS, n_groups).

@@ -18,12 +18,15 @@ from .._estimator.data.checks import (
     has_sparse_columns,
 )
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.parameters import is_auto
 from .._estimator.run.source import shape_of
 from .._warnings import warn
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
 from ..staged import Staged
 from ..tables.cells import may_be_dense
+from ..tables.views import n_tree_columns
 
 # A kernel machine on more rows takes more than some fifteen seconds on one core, and so
 # do extra trees.
@@ -235,6 +238,31 @@ def check_some_take(members, skipped, owner):
             "sklearn.multioutput does"
         )
     raise ValueError(f"No model of {owner} takes these data ({reasons}): {advice}.")
+
+
+def default_members(owner, X, y, table):
+    """Default members of a stopping estimator for some data, and why others are not.
+
+    ``table`` is an EncodedTable, or None if members are fitted to X itself.
+    """
+    if table is not None:
+        X = table.X
+    task = task_of(X, y) if is_auto(owner.task) else owner.task
+    info = TableInfo.of(X, y)
+    if table is not None and table.encoder is not None:
+        # Views of the codes have what members can take.
+        one_hot = table.encoder.one_hot().fit(X)
+        info = replace(
+            info,
+            has_missing=False,
+            n_columns=len(one_hot.get_feature_names_out()),
+            n_tree_columns=n_tree_columns(table.encoder),
+        )
+    needed = ESTIMATES[owner.criterion] if owner.criterion in tuple(ESTIMATES) else None
+    members, skipped = that_take(PORTFOLIOS[task](info), info, needed)
+    check_some_take(members, skipped, type(owner).__name__)
+    warn_of_columns(skipped)
+    return members, skipped
 
 
 SAY_WHICH = (

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import is_classifier
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import process_routing
 
 from .._compat import _num_samples, has_callbacks, on_host
 from .._estimator.collections import is_collection
@@ -20,8 +22,9 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
 from .._estimator.run.source import shape_of
 from ..optim.threads import threads_for
+from ..staged import Staged
 from .advice import groups_of_copies, warn_of_copies, warn_of_limits
-from .blending import BlendTask, check_offsets, check_rows
+from .blending import BlendTask, check_has_no_offset
 from .class_weights import (
     check_members_are_weighed_once,
     check_weighs_classes,
@@ -32,10 +35,13 @@ from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
 from .encoded import EncodedTable
 from .fit_report import FitReport
 from .members import (
-    are_alike,
+    candidate_of,
     check_collections,
-    check_losses,
+    check_members,
+    combinations,
     draw_once,
+    give_folds,
+    listed_losses,
     member_losses,
     prepare,
     read_once,
@@ -43,43 +49,31 @@ from .members import (
     usual_scorer,
 )
 from .optimism import Uncorrected
+from .portfolios import default_members
 from .stages import Stages, run_side_by_side
 from .time_limit import Deadline, prices_of, split_by_time, warn_of_time
 
 
 @dataclass(eq=False)
 class Search:
-    """The data, the candidates and the criterion of one fit, step by step.
-
-    Attributes
-    ----------
-    owner : TrajectoryEarlyStoppingCV
-    X, y : as passed to fit; or a summary, and None
-    params : dict
-        What else fit was passed.
-    members : list of (str, estimator)
-    skipped : list of (str, dict, str)
-        Members that are not run, combinations of their parameters, and why.
-    table : EncodedTable or None
-        None if members are fitted to X itself.
-    fit_params : dict of str to dict
-        What the ``fit`` of every member is passed.
-    candidates : list of Candidate
-    rule : str
-    groups, copies : ndarray of int, shape (n_samples,), or None
-        The groups of rows that depend on each other; those of copies, if many.
-    runs : list of EvaluatedFit
-    compared : Comparison
-    """
+    """The data, the candidates and the criterion of one fit, step by step."""
 
     owner: Any
+    # As passed to fit; or a summary, and None.
     X: Any
     y: Any
+    # What else fit was passed.
     params: dict
+    # Pairs of a name and an estimator.
     members: Any = None
+    # Members that are not run, combinations of their parameters, and why.
     skipped: Any = None
+    # An EncodedTable; None if members are fitted to X itself.
     table: Any = None
+    # What the ``fit`` of every member is passed, by name.
     fit_params: Any = None
+    # Metadata by their receivers; None if they are not routed.
+    routed: Any = None
     candidates: Any = None
     rule: str = "min"
     criterion: Any = None
@@ -87,41 +81,53 @@ class Search:
     rng: Any = None
     deadline: Deadline | None = None
     report: FitReport | None = None
+    # The groups of rows that depend on each other; those of copies, if many.
     groups: Any = None
     copies: Any = None
     runs: Any = None
     late: Any = ()
     sample_weight: Any = None
+    # Of several members: the loss of each by its name, and that of all, or None.
     losses: Any = None
+    shared_loss: Any = None
     compared: Any = None
     begun: float = field(default_factory=perf_counter)
 
-    @property
-    def has_rows(self):
-        """Whether X has rows in memory."""
-        return not (self.is_collection or isinstance(self.X, RowSummary))
-
-    def read_data(self):
-        """Check targets and weights, encode X, and list the members that take it."""
+    def list_members(self):
+        """Encode X, and list the members that take it, and why others do not."""
         owner = self.owner
         self.passed_X, self.passed_y = self.X, self.y
         self.is_collection = is_collection(self.X)
+        self.has_rows = not (self.is_collection or isinstance(self.X, RowSummary))
+        self.is_portfolio = owner.estimator is None or isinstance(owner.estimator, list)
         if owner.time_limit is not None:
             self.deadline = Deadline(owner.time_limit)
-        params = self.params
+        params, self.params = self.params, {}
+        for name, value in params.items():
+            value = value if self.is_collection else on_host(value)
+            if value is not None:
+                self.params[name] = value
         if not self.is_collection:
             self.y = target_array(self.y)
-            params = {name: on_host(value) for name, value in params.items()}
-        params = {name: value for name, value in params.items() if value is not None}
-        is_default = owner.estimator is None
+        is_default, skipped = owner.estimator is None, {}
         if is_default or not (owner.encoder is None or is_auto(owner.encoder)):
             self.table = EncodedTable.of(self.X, self.y, owner.encoder, is_default)
-        self.members, skipped = owner._members_for(self.X, self.y, self.table)
+        if is_default:
+            self.members, skipped = default_members(owner, self.X, self.y, self.table)
+        else:
+            self.members = owner._members()
         self.skipped = [(name, {}, why) for name, why in skipped.items()]
-        of_classes = is_classifier(self.members[0][1])
+        if self.is_portfolio:
+            owner._check_names(next(zip(*self.members)))
+        check_members(self.members, owner)
+        self.of_classes = is_classifier(self.members[0][1])
+
+    def read_data(self):
+        """Check targets and weights; the rule; one pass over a collection."""
+        owner, params = self.owner, self.params
         if self.has_rows and self.y is not None:
             # Weights of collections, and of a summary, are checked block by block.
-            check_target(self.y, of_classes)
+            check_target(self.y, self.of_classes)
             if "sample_weight" in params:
                 n_rows = _num_samples(self.X)
                 weights = validated_weights(params["sample_weight"], n_rows)
@@ -133,13 +139,18 @@ class Search:
             )
         self.rule = owner.rule
         if is_auto(self.rule):
-            may_blend = is_default and owner.criterion in ("auto", "cv")
+            may_blend = owner.estimator is None and owner.criterion in ("auto", "cv")
             self.rule = "blend" if may_blend and self.has_rows else "min"
         if self.rule == "blend" and len(self.members) == 1:
             self.rule = "min"  # a single member is kept as it is
-        if self.rule == "blend":
-            check_rows(self.X)
-        self.params = params
+        if self.rule == "blend" and not self.has_rows:
+            which = "a RowSummary does not have"
+            if self.is_collection:
+                which = "stay on their workers with Dask input"
+            raise ValueError(
+                "rule='blend' needs held-out predictions of single rows, which "
+                f"{which}: take rule='min' or rule='one_se'."
+            )
         if self.is_collection:
             self.X, self.y, self.params = read_once(
                 self.members, owner.cv, self.X, self.y, params
@@ -148,30 +159,55 @@ class Search:
 
     def list_candidates(self):
         """Make an estimator of every member and combination of its parameters."""
-        owner = self.owner
-        self.fit_params = {
-            name: owner._routed(owner._receiver(name), "fit", self.params)
-            for name, _ in self.members
-        }
-        if self.rule == "blend":
-            check_offsets(self.members, self.fit_params)
-        self.candidates = owner._candidates(
-            self.members, self.X, self.y, self.table, self.fit_params
-        )
+        owner, candidates = self.owner, []
+        if get_config()["enable_metadata_routing"]:
+            self.routed = process_routing(owner, "fit", **self.params)
+        self.fit_params, grids = {}, None
+        if self.is_portfolio:
+            grids = combinations(owner.param_grid, next(zip(*self.members)))
+        for name, member in self.members:
+            params = self.params
+            if self.routed is not None:
+                params = self.routed[owner._receiver(name)]["fit"]
+            self.fit_params[name] = params
+            if self.rule == "blend" and isinstance(member, Staged):
+                check_has_no_offset(name, member, params)
+            grid = ParameterGrid(owner.param_grid or {})
+            for combination in grid if grids is None else grids[name]:
+                candidates.append(candidate_of(name, member, combination))
+        if owner.cv is not None:
+            give_folds(candidates, owner.cv, type(owner).__name__)
+        self.candidates = []
+        for group, candidate in enumerate(candidates):
+            candidate = candidate._replace(X=self.X, group=group)
+            if self.table is not None:
+                candidate = self.table.encoded(candidate)
+            name, params, estimator, X, *_ = candidate
+            weights = self.fit_params[name].get("sample_weight")
+            # Values of automatic parameters are compared as combinations are.
+            for values in estimator._left_to_compare(X, self.y, weights):
+                estimator = candidate_of(name, candidate.estimator, values).estimator
+                self.candidates.append(
+                    candidate._replace(params={**params, **values}, estimator=estimator)
+                )
         if owner.class_weight is not None:
             check_members_are_weighed_once(self.candidates)
+        if len(self.members) > 1 or self.is_collection:
+            self.losses, self.shared_loss = member_losses(self.candidates, self.y)
         if self.is_collection:
-            check_collections(owner, member_losses(self.candidates, self.y))
+            check_collections(owner, self.losses, self.shared_loss)
         weights = self.fit_params[self.candidates[0].member].get("sample_weight")
         self.sample_weight, self.rng = weights, check_random_state(owner.random_state)
-        if owner._is_portfolio():
+        if self.is_portfolio:
             share_folds(self.candidates, self.rng)
 
     def choose_criterion(self):
         """The criterion for the iterates of all candidates, and the task of a blend."""
-        owner, name = self.owner, self.owner.criterion
-        folds = {"groups": self.params.get("groups"), "cv": owner.cv}
-        given = [key for key, value in folds.items() if value is not None]
+        owner, name, given = self.owner, self.owner.criterion, []
+        if self.params.get("groups") is not None:
+            given.append("groups")
+        if owner.cv is not None:
+            given.append("cv")
         is_of_table = name in tuple(ESTIMATES)
         if given and is_of_table and name != "cv":
             raise ValueError(
@@ -183,25 +219,34 @@ class Search:
                 "With a summary of rows the criterion must be 'auto' or one of "
                 f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
             )
+        if is_of_table and len(self.members) > 1 and self.shared_loss is None:
+            scorer = usual_scorer(self.candidates[0].estimator)
+            raise ValueError(
+                f"Members have different losses ({listed_losses(self.losses)}), which "
+                "cannot be compared: use criterion='auto', or a scorer, such as "
+                f"criterion={scorer!r}."
+            )
         if is_of_table:
-            check_losses(self.candidates, self.y)
             estimate = ESTIMATES[name]
-        elif given or owner._is_portfolio():
+        elif given or self.is_portfolio:
             estimate = ESTIMATES["cv"]
         else:
             estimate = automatic(self.candidates, self.y)
         if is_of_table or name == "auto":
-            self.criterion = PathCriterion(estimate, self.y)
+            self.criterion = PathCriterion(estimate.name, estimate, self.y)
         else:
-            routed = {}
-            if get_config()["enable_metadata_routing"]:
-                routed = owner._routed("criterion", "score", self.params)
+            routed = {} if self.routed is None else self.routed["criterion"]["score"]
             self.criterion = ScorerCriterion.of(
                 name, estimate, self.candidates, self.X, self.y, routed
             )
         if self.rule == "blend":
             self.blend = BlendTask.of(
-                self.candidates, self.criterion, self.y, self.sample_weight
+                self.candidates,
+                self.criterion,
+                self.y,
+                self.sample_weight,
+                self.losses,
+                self.shared_loss,
             )
         if owner.verbose:
             skipped = {member: why for member, _, why in self.skipped}
@@ -209,15 +254,13 @@ class Search:
 
     def share_splits(self):
         """Switch the criterion's estimate on; draw splits and share work once."""
-        owner, estimate = self.owner, self.criterion.estimate
+        owner, estimate, folds = self.owner, self.criterion.estimate, ESTIMATES["cv"]
         # The cv that every candidate has a copy of.
-        origins = [ESTIMATES["cv"].setting(c.estimator) for c in self.candidates]
-        if not owner._is_portfolio() and owner.cv is None:
-            ((_, member),) = self.members
-            cv = ESTIMATES["cv"].setting(member)
-            origins = [c.params.get("cv", cv) for c in self.candidates]
-        for candidate in self.candidates:
-            name, params, estimator, X, *_ = candidate
+        origins, cv = [], folds.setting(self.members[0][1])
+        for name, params, estimator, X, *_ in self.candidates:
+            is_copied = not self.is_portfolio and owner.cv is None
+            origin = params.get("cv", cv) if is_copied else folds.setting(estimator)
+            origins.append(origin)
             weights = self.fit_params[name].get("sample_weight")
             prepare(estimator, estimate, params, X, self.y, weights)
         # Folds of a collection are always the same; a summary has its folds.
@@ -239,18 +282,18 @@ class Search:
     def run(self):
         """Run all candidates, each with its part of the callbacks' tree."""
         owner = self.owner
-        groups = [
-            list(group) for _, group in groupby(self.candidates, attrgetter("group"))
-        ]
+        groups, calls = [], []
+        for _, group in groupby(self.candidates, attrgetter("group")):
+            groups.append(list(group))
         stages = Stages(self.criterion, owner.patience, self.deadline)
         prices, order = [None] * len(groups), range(len(groups))
         if self.deadline is not None:
             prices = prices_of(groups, self.y)
             order = np.argsort([price.total for price in prices], kind="stable")
-        calls = []
         for index in order:
-            first = groups[index][0]
-            estimators = [candidate.estimator for candidate in groups[index]]
+            first, estimators = groups[index][0], []
+            for candidate in groups[index]:
+                estimators.append(candidate.estimator)
             data = first.X, self.y, self.fit_params[first.member]
             calls.append((estimators, *data, prices[index]))
         if len(groups) == 1 and self.deadline is None and not has_callbacks(owner):
@@ -274,6 +317,9 @@ class Search:
                 self.candidates, self.runs, owner.time_limit
             )
             self.skipped += self.late
+            if self.late and self.losses:
+                losses = member_losses(self.candidates, self.y)
+                self.losses, self.shared_loss = losses
 
     def compare(self):
         """Choose an iterate from every run, and the best of these or their weights."""
@@ -282,21 +328,20 @@ class Search:
             X = self.X if self.table is None else self.table.X
             self.groups = self.copies = groups_of_copies(on_host(X), self.y)
         criterion = replace(self.criterion, groups=self.groups, deadline=self.deadline)
-        self.losses, between = member_losses(self.candidates, self.y), None
-        if is_auto(owner.criterion) and len(self.losses) > 1:
-            if not are_alike(self.losses):
-                # Scores have the weights of the rows, as losses do.
-                weights = self.sample_weight
-                scorer_params = {} if weights is None else {"sample_weight": weights}
-                between = ScorerCriterion.of(
-                    usual_scorer(self.candidates[0].estimator),
-                    ESTIMATES["cv"],
-                    self.candidates,
-                    self.X,
-                    self.y,
-                    scorer_params,
-                )
-        if owner._is_portfolio():
+        between, losses = None, self.losses or ()
+        if is_auto(owner.criterion) and len(losses) > 1 and self.shared_loss is None:
+            # Scores have the weights of the rows, as losses do.
+            weights = self.sample_weight
+            scorer_params = {} if weights is None else {"sample_weight": weights}
+            between = ScorerCriterion.of(
+                usual_scorer(self.candidates[0].estimator),
+                ESTIMATES["cv"],
+                self.candidates,
+                self.X,
+                self.y,
+                scorer_params,
+            )
+        if self.is_portfolio:
             # On the rows that all runs have held out.
             estimators = [run.estimator for run in self.runs]
             common = criterion.on_common_rows(estimators)
@@ -307,9 +352,12 @@ class Search:
                 ]
                 between = between and between.on_common_rows(estimators)
         # A blend is of the best iterates.
-        arguments = self.candidates, self.runs, criterion, RULES.get(self.rule, least)
-        compared = Comparison if self.blend is None else self.blend.compared
-        self.compared = compared(*arguments, between)
+        rule = RULES.get(self.rule, least)
+        arguments = self.candidates, self.runs, criterion, rule, between
+        if self.blend is None:
+            self.compared = Comparison(*arguments)
+        else:
+            self.compared = self.blend.blending(self.blend, *arguments)
 
     def fitted_attributes(self):
         """The models kept, and the results of all runs, as attributes by name."""
@@ -317,34 +365,23 @@ class Search:
         results = compared.results(self.skipped)
         best = self.candidates[compared.index].member
         iteration = compared.choices[compared.index].iteration
-        fitted = {
-            name: on_device_of(self.passed_X, self.passed_y, member)
-            for name, member in compared.fitted_members().items()
-        }
-        members, used = fitted, [name for name, w in compared.weights.items() if w > 0]
-        if table is not None:
-            views = {
-                name: self.candidates[compared.best_indices[name]].view
-                for name in fitted
-            }
-            members = {
-                name: table.with_encoder(views[name], member)
-                for name, member in fitted.items()
-            }
-        kept = members[used[0]]
-        if len(used) > 1:
-            if table is None:
-                kept = compared.blend(fitted)
-            else:
-                viewed = {
-                    name: table.with_view(views[name], member)
-                    for name, member in fitted.items()
-                }
-                kept = table.with_encoder(None, compared.blend(viewed))
-        paths = {
-            name: compared.shown_path(index)
-            for name, index in compared.best_indices.items()
-        }
+        fitted, members = compared.fitted_members(), {}
+        for name, member in fitted.items():
+            member = on_device_of(self.passed_X, self.passed_y, member)
+            fitted[name] = members[name] = member
+            if table is not None:
+                view = self.candidates[compared.best_indices[name]].view
+                fitted[name] = table.with_view(view, member)
+                members[name] = table.with_encoder(view, member)
+        # The member of the largest weight, unless several have one.
+        kept = members[best]
+        if max(compared.weights.values()) < 1:
+            kept = compared.blend(fitted)
+            if table is not None:
+                kept = table.with_encoder(None, kept)
+        paths, errors = {}, {}
+        for name, index in compared.best_indices.items():
+            paths[name], errors[name] = compared.shown_path(index)
         run, params = self.runs[compared.index], self.candidates[compared.index].params
         X = self.X if table is None else table.X
         with threads_for(shape_of(X)):
@@ -366,14 +403,14 @@ class Search:
             "best_member_": best,
             "best_params_": {**params, **run.estimator._parameters_at(iteration)},
             "criterion_": criterion.name,
-            "task_": "classification" if is_classifier(kept) else "regression",
-            "path_": paths[best][0],
-            "member_paths_": {name: path for name, (path, _) in paths.items()},
+            "task_": "classification" if self.of_classes else "regression",
+            "path_": paths[best],
+            "member_paths_": paths,
             "results_": results,
             "_best_indices": compared.best_indices,
             "_fold_scores": compared.fold_scores(),
-            "_alike": compared.alike(self.losses),
-            "_path_error": paths[best][1],
+            "_alike": compared.alike(self.losses) if self.losses else [best],
+            "_path_error": errors[best],
             "_corrected": corrected,
             "_held_out_prediction": held_out_prediction,
         }

@@ -5,6 +5,7 @@ import warnings
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -46,12 +47,10 @@ class EvaluatedFit(NamedTuple):
         running, estimator = running_attributes(self.estimator), copy(self.estimator)
         for name in running:
             delattr(estimator, name)
-        return _unpickled, (estimator, running, *self[1:])
+        return EvaluatedFit, (estimator, *self[1:]), running
 
-
-def _unpickled(estimator, running, *fields):
-    vars(estimator).update(running)
-    return EvaluatedFit(estimator, *fields)
+    def __setstate__(self, running):
+        vars(self.estimator).update(running)
 
 
 class Choice(NamedTuple):
@@ -65,7 +64,8 @@ class Choice(NamedTuple):
 def choice_of(estimator, path, criterion, rule):
     """The choice of a rule from the path of a criterion, among the iterates kept."""
     iterations = estimator.recorded_iterations()
-    values, error = path[iterations], criterion.error_among(estimator)
+    values = path[iterations]
+    error = partial(criterion.error_among, estimator, iterations)
     index = rule(criterion.sign * values, error)
     return Choice(int(iterations[index]), float(values[index]), float(error(index)))
 
@@ -135,23 +135,26 @@ class Stages:
         With a patience, each is run until its patience ends it. Returned is a list of
         EvaluatedFit, with None for runs that time did not allow to begin.
         """
-        data = X, y, fit_params, self.criterion
-        runs = [CandidateRun(estimator, *data) for estimator in estimators]
-        if self.deadline is not None:
-            runs = [self.deadline.timed(run, price) for run in runs]
+        runs, fits = [], []
+        for estimator in estimators:
+            run = CandidateRun(estimator, X, y, fit_params, self.criterion)
+            runs.append(
+                run if self.deadline is None else self.deadline.timed(run, price)
+            )
         if len(runs) == 1 or self._patience_of(estimators[0]) is not None:
             for run in runs:
                 self._run_to_its_end(run)
         else:
             self._halve(runs)
-        return [
-            None
-            if run.path is None
-            else EvaluatedFit(
-                in_numpy(run.estimator), run.path, run.seconds, run.is_cut
+        for run in runs:
+            fits.append(
+                None
+                if run.path is None
+                else EvaluatedFit(
+                    in_numpy(run.estimator), run.path, run.seconds, run.is_cut
+                )
             )
-            for run in runs
-        ]
+        return fits
 
     def _patience_of(self, estimator):
         """Updates without improvement after which a run ends, or None."""

@@ -504,28 +504,16 @@ class Staged(
 
 
 def recorded(estimator, n_jobs=None):
-    """An estimator that records its trajectory: :class:`Staged` where it is needed.
+    """An estimator that does not record its trajectory, as :class:`Staged`.
 
-    The estimator itself is returned if it records its trajectory, if an estimator of
-    skacv replaces it, or if it cannot be fitted in stages. ``n_jobs`` threads fit the
-    model and its folds.
+    The estimator itself is returned if it is a pipeline of one that records, if an
+    estimator of skacv replaces it, or if it cannot be fitted in stages. ``n_jobs``
+    threads fit the model and its folds.
     """
     last = last_of(estimator)
-    records = isinstance(estimator, RecordsTrajectory)
-    records = records or isinstance(last, RecordsTrajectory)
+    records = isinstance(last, RecordsTrajectory)
     if records or type(last).__name__ in INSTEAD or staged_adapter_of(last) is None:
         return estimator
     # LightGBM prints nothing where it is -1.
     verbose = (getattr(last, "verbose", 0) or 0) > 0
     return Staged(estimator, n_jobs=n_jobs, verbose=verbose)
-
-
-def offset_of(estimator, params):
-    """The parameter of ``fit`` that is an offset, which ``predict`` leaves out.
-
-    None if ``params``, those of fit besides X and y, have no offset.
-    """
-    if not isinstance(estimator, Staged):
-        return None
-    adapter = estimator._adapter()
-    return estimator._fit_params(adapter, params).offset

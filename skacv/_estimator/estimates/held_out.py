@@ -89,11 +89,6 @@ class HeldOutLosses:
     n_iterates: int
     of: Callable
 
-    @property
-    def size(self):
-        """Number of losses."""
-        return self.n_iterates * len(self.rows)
-
     def within(self, samples):
         """The losses of some samples only."""
         kept = np.isin(self.rows, samples)
