@@ -293,6 +293,7 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     """
 
     _named = Logistic()
+    _losses_with_probabilities = (None,)
 
     def _coded(self, X, y):
         X, y, names = self._validated(X, y)
@@ -306,6 +307,3 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     @staticmethod
     def _decision(predictor):
         return predictor
-
-    def _gives_probabilities(self):
-        return self.loss is None

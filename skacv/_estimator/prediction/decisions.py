@@ -150,15 +150,14 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
 
 def _has_probabilities(estimator):
-    return estimator._gives_probabilities()
+    return getattr(estimator, "loss", "log") in estimator._losses_with_probabilities
 
 
 class RecordedProbabilisticClassifier(RecordedClassifier):
     """Classifiers whose decisions are log odds, with probabilities."""
 
-    def _gives_probabilities(self):
-        """Whether decisions are log odds: with a choice of losses, for the log loss."""
-        return getattr(self, "loss", "log") == "log"
+    # Values of the parameter ``loss`` for which decisions are log odds.
+    _losses_with_probabilities: tuple[str | None, ...] = ("log",)
 
     def _probability(self, decision, t):
         """Probabilities of the classes, from decisions by iterate ``t``."""
