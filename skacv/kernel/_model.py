@@ -134,42 +134,42 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem that samples make, on their kernel, and the folds of its rows."""
-        attributes, kernel, rows = self._kernel_on(samples, folds, run.seed)
-        encoded = replace(encoded, names={**encoded.names, **attributes})
-        data = kernel_data(self, samples, encoded, kernel, rows, run.seed)
-        # The problem has the rows in another order.
-        index = data.rows_of_samples(samples.rows)
-        return data, [(index[train], index[held_out]) for train, held_out in folds]
-
-    def _kernel_on(self, samples, folds, seed):
-        """Attributes that predictions need; the kernel; the rows to apply it to."""
-        indices = samples.rows[:, None]
+        # The kernel, the rows to which it is applied, and attributes for predictions.
+        rows = samples.rows[:, None]
         if self._is_precomputed():
             check_precomputed(samples.passed)
             if self.standardize:
                 raise ValueError(
                     'standardize=True needs columns, and kernel="precomputed" has none.'
                 )
+            kernel = Precomputed(samples.passed)
             attributes = {"X_fit_": None, "_kernel": None, "_columns": AS_PASSED}
-            return attributes, Precomputed(samples.passed), indices
-        samples = self._standardized(samples)
-        attributes = {"X_fit_": samples.passed, "_columns": samples.columns}
-        if callable(self.kernel):
-            kernel = FromCallable(self.kernel)
         else:
-            check_squares(kernel_rows(samples.X))
-            gamma = self.gamma
-            if gamma == "scale":
-                gamma = scale_gamma(self.kernel, samples.X)
-            elif gamma == "auto":
-                gamma, scores = chosen_scale(self, samples, folds, seed)
-                attributes |= scores
-            attributes["gamma_"] = gamma = float(gamma)
-            kernel = KERNELS[self.kernel](gamma, self.degree, self.coef0)
-        attributes["_kernel"] = kernel
-        if self._distances is not None:
-            return attributes, OfDistances(self._distances, kernel), indices
-        return attributes, kernel, kernel_rows(samples.X)
+            scaled = self._standardized(samples)
+            X = kernel_rows(scaled.X)
+            attributes = {"X_fit_": scaled.passed, "_columns": scaled.columns}
+            if callable(self.kernel):
+                kernel = FromCallable(self.kernel)
+            else:
+                check_squares(X)
+                gamma = self.gamma
+                if gamma == "scale":
+                    gamma = scale_gamma(self.kernel, scaled.X)
+                elif gamma == "auto":
+                    gamma, scores = chosen_scale(self, scaled, folds, run.seed)
+                    attributes |= scores
+                attributes["gamma_"] = gamma = float(gamma)
+                kernel = KERNELS[self.kernel](gamma, self.degree, self.coef0)
+            attributes["_kernel"] = kernel
+            if self._distances is None:
+                rows = X
+            else:
+                kernel = OfDistances(self._distances, kernel)
+        encoded = replace(encoded, names={**encoded.names, **attributes})
+        data = kernel_data(self, samples, encoded, kernel, rows, run.seed)
+        # The problem has the rows in another order.
+        index = data.rows_of_samples(samples.rows)
+        return data, [(index[train], index[held_out]) for train, held_out in folds]
 
     def _standardized(self, samples):
         """Samples with columns as the kernel needs them."""
@@ -324,9 +324,6 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         has_momentum = spec.solver.name_on(shape[0]) == "nesterov"
         is_exact = spec.solver.decomposes(shape[0]) or not has_momentum
         return spec.is_quadratic and is_exact
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "dual_coef_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

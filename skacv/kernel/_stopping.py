@@ -21,54 +21,56 @@ class StoppingModel(TrajectoryModel):
     """A fit that stops early by ``patience`` and ``tol``, from its estimates."""
 
     def _side_runs(self, run):
-        """Labels, if rows are not left out exactly, and folds beside the run."""
+        """Random targets, unless rows are left out exactly, and folds beside a run."""
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
-        seen, rng = planned.rows_seen(), np.random.default_rng(run.seed)
+        n_rows, update = len(problem.target), run.plan[0].first_update
+        seen = planned.rows_seen()
         folds = unseen_folds(run.folds, seen)
         rule = run.spec.refit(run.data).of_run(planned)
-        if not self._takes_labels(run.spec, problem, run.plan):
+        # Random targets leave out all rows of a run whose updates are one linear map,
+        # unless a decomposition leaves them out exactly.
+        takes_targets = (
+            to_python_scalar(self.loo) in ("auto", True)
+            and n_rows >= FEWEST_ROWS
+            and problem.loss.is_quadratic
+            and len(run.plan) == 1
+            and not getattr(update, "has_memory", False)
+            and (update.n_batches or not run.spec.solver.decomposes(n_rows))
+        )
+        if not takes_targets:
             return SideFolds(problem, rule, folds) if folds else None
-        labels = random_signs((len(problem.target), self.n_probes), rng)
-        rows = np.setdiff1d(np.arange(len(labels)), seen)
-        return RademacherSideRuns(problem, rule, labels, rows, folds)
-
-    def _takes_labels(self, spec, problem, plan):
-        """Whether leave-one-out of all rows is read from random labels."""
-        n_rows = len(problem.target)
-        if to_python_scalar(self.loo) not in ("auto", True) or n_rows < FEWEST_ROWS:
-            return False
-        update = plan[0].first_update
-        is_same_map = problem.loss.is_quadratic and len(plan) == 1
-        if not is_same_map or getattr(update, "has_memory", False):
-            return False
-        return bool(update.n_batches) or not spec.solver.decomposes(n_rows)
+        rng = np.random.default_rng(run.seed)
+        targets = random_signs((n_rows, self.n_probes), rng)
+        rows = np.setdiff1d(np.arange(n_rows), seen)
+        return RademacherSideRuns(problem, rule, targets, rows, folds)
 
     def _go_on(self, run, planned, progress):
         """Take updates until the estimated risk no longer falls, or the plan ends."""
         live, n_total = run.live, sum(phase.n_updates for phase in planned)
+        # Leave-one-out by random targets beside the run, or None.
+        by_targets = None if run.side_runs is None else run.side_runs.left_out
         # Phases may end early, so updates are counted by the plan.
         n_updates, end = n_total - n_planned_updates(planned, live.phases), None
         while end is None and not live.is_stopped:
-            n_updates, t = n_updates + self._n_more(n_updates, run), live.t
+            # Updates until the next evaluation.
+            if self.patience is None:
+                n_more = sum(phase.n_updates for phase in run.plan)
+            elif by_targets is not None:
+                n_more = 1
+            else:
+                # An estimate reads the whole record, so stages double. Most runs end in
+                # the first.
+                n_more = max(n_updates, FIRST_STAGE * self._waiting(run.plan).patience)
+            n_updates, t = n_updates + n_more, live.t
             live.go_on(first_updates(planned, n_updates), progress)
             is_over = n_updates >= n_total
             if live.t > t or is_over:
-                end = self._evaluated(run)
+                end = self._evaluated(run, by_targets)
             if is_over:
                 break
         trajectory = live.trajectory
         run.trajectory = trajectory if end is None else trajectory.first(end)
         return end is not None or planned == run.plan
-
-    def _n_more(self, n_updates, run):
-        """Updates until the next evaluation of the run."""
-        if self.patience is None:
-            return sum(phase.n_updates for phase in run.plan)
-        if _random_labels(run) is not None:
-            return 1
-        # An estimate reads the whole record, so stages double. Most runs end in the
-        # first.
-        return max(n_updates, FIRST_STAGE * self._waiting(run.plan).patience)
 
     def _waiting(self, plan):
         """The patience of a run, which waits for several strengths."""
@@ -79,36 +81,28 @@ class StoppingModel(TrajectoryModel):
         n_updates = updates_to_wait(len(plan), self.max_iter)
         return Patience(max(self.patience, n_updates), self.tol)
 
-    def _evaluated(self, run):
+    def _evaluated(self, run, by_targets):
         """The iterate at which patience ends the run, or None; sets ``run.best``."""
-        risks = self._risk_so_far(run)
-        if risks is None:
-            return None
+        if by_targets is not None:
+            path, uncertainty = by_targets.risks()
+        else:
+            run.trajectory, run.computed = run.live.trajectory, {}
+            finished = run.source.finish(self, run)
+            # With the squared error, rows are left out by one decomposition.
+            names = ("loo", "cv") if run.spec.is_quadratic else ("cv", "loo")
+            for estimate in map(ESTIMATES.get, names):
+                attributes = estimate.read(finished) if estimate.is_on(self) else {}
+                if attributes:
+                    break
+            else:
+                return None
+            run.computed = {estimate.name: attributes}
+            path = attributes[estimate.path]
+            uncertainty = np.zeros(len(run.trajectory.coef))
         patience = self._waiting(run.plan)
-        for t, (value, uncertainty) in enumerate(zip(*risks)):
-            patience.update(value, uncertainty)
+        for t, (value, uncertainty_t) in enumerate(zip(path, uncertainty)):
+            patience.update(value, uncertainty_t)
             run.best = patience.best
             if patience.has_ended:
                 return t
         return None
-
-    def _risk_so_far(self, run):
-        """Path of the estimate that stops the run, and its uncertainty; or None."""
-        labels = _random_labels(run)
-        if labels is not None:
-            return labels.risks()
-        run.trajectory, run.computed = run.live.trajectory, {}
-        finished = run.source.finish(self, run)
-        # With the squared error, rows are left out by one decomposition.
-        names = ("loo", "cv") if run.spec.is_quadratic else ("cv", "loo")
-        for estimate in map(ESTIMATES.get, names):
-            attributes = estimate.read(finished) if estimate.is_on(self) else {}
-            if attributes:
-                run.computed = {estimate.name: attributes}
-                return attributes[estimate.path], np.zeros(len(run.trajectory.coef))
-        return None
-
-
-def _random_labels(run):
-    """Leave-one-out by random labels side by side with a run, or None."""
-    return None if run.side_runs is None else run.side_runs.left_out

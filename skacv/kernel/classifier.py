@@ -153,8 +153,9 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
             return SquaredError(), np.eye(n_classes)[label]
         return super()._loss_and_target(label, n_classes)
 
-    _losses_with_probabilities = "squared_error", "log"
-    # By iterates, the factor that turns their decisions into log odds.
+    # With the squared error, a factor turns decisions into log odds.
+    _losses_with_probabilities = ("log", "squared_error")
+    # This factor, by iterate.
     _scales: Any = None
 
     def _recorded(self, coef_path, intercept_path, run):
@@ -178,25 +179,20 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         return self._scale_at(self.iteration_)
 
     def _scale_at(self, t):
-        """The factor of iterate ``t``, computed when it is first read."""
+        """The factor of iterate ``t``, or None; computed when it is first read."""
         scales = {} if self._scales is None else self._scales  # none before fit
-        if t not in scales:
-            scales[t] = self._fitted_scale(t)
-        return scales[t]
-
-    def _fitted_scale(self, t):
-        """The factor of iterate ``t``, from held-out decisions."""
-        if self.loss != "squared_error":
-            return 1.0
+        if t in scales:
+            return scales[t]
+        scales[t] = None if self.loss == "squared_error" else 1.0
         # Folds hold out all rows exactly; leave-one-out may be of a few, or estimated.
         for name in ("cv", "loo"):
-            if hasattr(self, f"{name}_prediction_path_"):
+            if scales[t] is None and hasattr(self, f"{name}_prediction_path_"):
                 decision = getattr(self, f"{name}_prediction_path_")[t]
                 target = getattr(self, f"{name}_target_")
                 rows = np.hstack(getattr(self, f"{name}_indices_"))
                 label = np.searchsorted(self.classes_, target)
-                return scale_of(decision, label, self._row_weights[rows])
-        return None
+                scales[t] = scale_of(decision, label, self._row_weights[rows])
+        return scales[t]
 
     @property
     @of_record

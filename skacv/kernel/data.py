@@ -45,10 +45,6 @@ class KernelData(TrainingData):
         """The transformation of the columns of X, for predictions."""
         return self.names["_columns"]
 
-    def put_away(self):
-        """The data without their design, which :meth:`on` can make again."""
-        return replace(self, problem=replace(self.problem, design=None))
-
     def on(self, matrix):
         """The data with the design of a kernel matrix of their rows."""
         design = KernelDesign(matrix, has_constant=self.has_constant)
@@ -95,7 +91,13 @@ def kernel_data(estimator, samples, encoded, kernel, rows, seed):
     order = np.random.RandomState(seed).permutation(len(samples.y))
     X, dtype = rows_in(rows, order), working_dtype(len(order))
     if is_on_device(X):
-        check_device(X)
+        if not is_writeable(X):
+            raise ValueError(
+                "The kernel matrix is written to where X is, which arrays such as "
+                "those of JAX do not allow: pass X as an array of NumPy, PyTorch or "
+                "CuPy."
+            )
+        design_of(X)  # raises if products have fewer digits
     if not kernel.is_positive:
         checked = rows_in(X, slice(MOST_ROWS))
         check_kernel(to_numpy(kernel(checked, checked)).astype(np.float64, copy=False))
@@ -119,13 +121,3 @@ def kernel_data(estimator, samples, encoded, kernel, rows, seed):
         has_constant=has_constant,
     )
     return data.on(matrix)
-
-
-def check_device(X):
-    """Raise if a kernel cannot be computed in the namespace of X, on its device."""
-    if not is_writeable(X):
-        raise ValueError(
-            "The kernel matrix is written to where X is, which arrays such as those of "
-            "JAX do not allow: pass X as an array of NumPy, PyTorch or CuPy."
-        )
-    design_of(X)  # raises if products have fewer digits

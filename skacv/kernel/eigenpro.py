@@ -78,20 +78,6 @@ class KernelSolver(Solver):
         fits = N_ARRAYS * n_rows**2 * size <= self.budget
         return fits and is_decomposed((n_rows, n_rows), has_columns=False)
 
-    def _subsample(self, n_rows):
-        """Size of the preconditioner's subsample, and its number of directions."""
-        size, q = self.subsample_size, self.n_components
-        if size == "auto" and n_rows >= MANY_ROWS:
-            fitting = int(np.sqrt(self.budget / N_ARRAYS / 8))
-            size = min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
-        elif size == "auto":
-            size = automatic_subsample_size(n_rows)
-        if q == "auto":
-            share = FULL_BATCH_SHARE if n_rows <= DOUBLE_ROWS else BATCH_SHARE
-            q = min(int(share * size), MOST_COMPONENTS)
-        check_subsample_sizes(size, q, n_rows)
-        return size, q
-
     def batch(self, n_rows, critical, fitting):
         """Largest number of rows in a batch: the critical size, or what fits."""
         if self.batch_size == "full":
@@ -103,22 +89,30 @@ class KernelSolver(Solver):
         return min(self.batch_size, n_rows)
 
     def on(self, problem, seed):
-        name = self.name_on(len(problem.target))
+        """The schedule; for EigenPro 2 the rows of the problem are in random order."""
+        n_rows = len(problem.target)
+        name = self.name_on(n_rows)
         if name != "eigenpro":
             return SCHEDULES[name](1.0)
-        return self._eigenpro(problem, np.random.RandomState(seed))
-
-    def _eigenpro(self, problem, rng, n_roundings=1000):
-        """The schedule of EigenPro 2, with its step, for rows in a random order."""
+        # The preconditioner, from a subsample of rows at even distances.
+        size, n_components = self.subsample_size, self.n_components
+        if size == "auto" and n_rows >= MANY_ROWS:
+            fitting = int(np.sqrt(self.budget / N_ARRAYS / 8))
+            size = min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
+        elif size == "auto":
+            size = automatic_subsample_size(n_rows)
+        if n_components == "auto":
+            share = FULL_BATCH_SHARE if n_rows <= DOUBLE_ROWS else BATCH_SHARE
+            n_components = min(int(share * size), MOST_COMPONENTS)
+        check_subsample_sizes(size, n_components, n_rows)
         design, _ = problem.sqrt_weighted()
-        n_rows = design.shape[0]
-        bound = problem.loss.curvature_bound(problem.target)
-        size, n_components = self._subsample(n_rows)
-        rows = np.arange(size) * n_rows // size
+        rows, rng = np.arange(size) * n_rows // size, np.random.RandomState(seed)
         eps, largest = np.finfo(design.dtype).eps, design.matrix.diagonal.max()
-        # Longer steps, for directions of less than many roundings, would amplify these.
-        rounding = n_roundings * eps * largest
+        # Longer steps, for directions of less than 1000 roundings, would amplify these.
+        rounding = 1000 * eps * largest
         preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
+        # The batches, and the step.
+        bound = problem.loss.curvature_bound(problem.target)
         beta = float(preconditioner.squared_row_norms(design).max())
         critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
         fitting = rows_that_fit(design.matrix)

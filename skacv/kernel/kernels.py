@@ -150,7 +150,7 @@ class FromCallable:
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Entries of a kernel matrix; rows are their numbers in it, (n, 1)."""
+    """Entries of a kernel matrix; X and Z are row numbers, (n, 1)."""
 
     matrix: np.ndarray
     is_positive = False
@@ -164,7 +164,7 @@ class Precomputed:
 
 
 class SquaredDistance:
-    """||x - z||^2, of which the radial kernels are functions."""
+    """||x - z||^2; radial kernels are functions of it."""
 
     def __call__(self, X, Z):
         return squared_distances(X, Z)
@@ -175,14 +175,15 @@ class SquaredDistance:
 
 
 @dataclass(frozen=True)
-class OfDistances(Precomputed):
-    """A radial kernel of squared distances that are kept."""
+class OfDistances:
+    """A radial kernel of squared distances that are kept; X and Z are row numbers."""
 
+    squared: np.ndarray
     kernel: RadialKernel
     is_positive = True
 
     def __call__(self, X, Z):
-        return self.kernel.profile(super().__call__(X, Z))
+        return self.kernel.profile(self.squared[np.ix_(X[:, 0], Z[:, 0])])
 
     def diagonal(self, X):
         """k(x, x) of every row, (n,)."""

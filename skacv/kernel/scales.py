@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 
+from .._estimator.data.training_data import positions
 from .._estimator.run.stopping import halved
 from ..optim.namespaces import rows_in, to_numpy
 from .kernels import scale_gamma
@@ -37,19 +38,32 @@ SHARED_PARAMETERS = (
 def chosen_scale(estimator, samples, folds, seed):
     """The gamma of least loss on folds, and fitted attributes: values and losses.
 
-    ``folds`` are those of the estimator, if any, as rows of ``samples``; ``seed`` draws
-    rows and folds.
+    ``folds`` are those of the estimator as rows of ``samples``; without any, five are
+    drawn. ``seed`` draws rows and folds.
     """
     rng = np.random.RandomState(seed)
     # Two arrays of this many rows squared fit in the budget.
     fitting = int(np.sqrt(estimator._budget() / (2 * np.dtype(np.float64).itemsize)))
     n_rows = max(LEAST_ROWS, min(fitting, MOST_ROWS))
-    rows = _drawn_rows(samples.y, n_rows, is_classifier(estimator), rng)
+    if len(samples.y) <= n_rows:
+        rows = np.arange(len(samples.y))
+    else:
+        rows = rng.permutation(len(samples.y))[:n_rows]
+        if is_classifier(estimator):  # every class has a row
+            _, first_rows = np.unique(samples.y, return_index=True)
+            rows = np.concatenate([rows, first_rows])
+        rows = np.unique(rows)
     data = to_numpy(rows_in(samples.X, rows)), samples.y[rows], samples.weights[rows]
     gammas = gammas_of(estimator.kernel, samples.X)
     params = estimator.get_params(deep=False)
     params = {name: params[name] for name in SHARED_PARAMETERS if name in params}
-    splits = _scale_folds(rows, folds, len(samples.y), rng)
+    if folds:  # those rows of the estimator's folds that are drawn
+        index = positions(rows, len(samples.y))
+        parts = [[index[part][index[part] >= 0] for part in fold] for fold in folds]
+        splits = [fold for fold in parts if all(map(len, fold))]
+    else:
+        n_folds = min(KFold().n_splits, len(rows))
+        splits = list(KFold(n_folds, shuffle=True, random_state=rng).split(rows))
     params |= {"loo": False, "cv": splits, "random_state": seed}
     candidates = [type(estimator)(gamma=gamma, **params) for gamma in gammas]
     if estimator._distances is None:
@@ -71,24 +85,3 @@ def chosen_scale(estimator, samples, folds, seed):
 def gammas_of(kernel, X):
     """The values of gamma to compare, (n_scales,)."""
     return np.array([scale_gamma(kernel, X, factor) for factor in FACTORS])
-
-
-def _drawn_rows(y, n_rows, has_classes, rng):
-    """Sorted rows: all, or random ones and the first row of each class."""
-    if len(y) <= n_rows:
-        return np.arange(len(y))
-    rows = rng.permutation(len(y))[:n_rows]
-    if has_classes:
-        rows = np.concatenate([rows, np.unique(y, return_index=True)[1]])
-    return np.unique(rows)
-
-
-def _scale_folds(rows, folds, n_rows, rng):
-    """Folds of the drawn rows: those of the estimator, or five random ones."""
-    if not folds:
-        n_folds = min(KFold().n_splits, len(rows))
-        return list(KFold(n_folds, shuffle=True, random_state=rng).split(rows))
-    index = np.full(n_rows, -1)
-    index[rows] = np.arange(len(rows))
-    parts = [[index[part][index[part] >= 0] for part in fold] for fold in folds]
-    return [fold for fold in parts if all(map(len, fold))]

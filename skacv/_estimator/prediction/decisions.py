@@ -157,7 +157,7 @@ def _has_probabilities(estimator):
 class RecordedProbabilisticClassifier(RecordedClassifier):
     """Classifiers whose decisions are log odds, with probabilities."""
 
-    # Values of the parameter ``loss``, where there is one, that give probabilities.
+    # Values of the parameter ``loss`` for which decisions are log odds.
     _losses_with_probabilities: tuple[str | None, ...] = ("log",)
 
     def _probability(self, decision, t):

@@ -353,8 +353,8 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     source.warn(former, finished)
     # The fitted attributes.
     data = run.data
-    if spec.is_dual:
-        kept = data.put_away()
+    if spec.is_dual:  # the kernel matrix is computed again where it is needed
+        kept = replace(data, problem=replace(data.problem, design=None))
     else:
         kept = data if estimator.keep_data else None
     phases = run.trajectory.phases
