@@ -16,19 +16,18 @@ from .blocks import LARGE_BYTES, blocks, n_per_block, slices
 
 
 class ArrayPath(NDArrayOperatorsMixin, ABC):
-    """A quantity of every iterate, computed when it is accessed.
+    """A quantity of every iterate, computed when it is read.
 
-    It is indexed like an array with the iterates along the first axis: ``path[t]`` and
-    slices compute these iterates, whereas ``np.asarray(path)``, other indices, and
-    arithmetic compute all. A subclass sets ``shape`` and ``dtype``, and defines
-    ``_of(iterates)``.
+    ``path[t]`` and slices of the first axis compute these iterates;
+    ``np.asarray(path)``, other indices and arithmetic compute all. A subclass sets
+    ``shape`` and ``dtype``, and defines ``_of``.
     """
 
     _last = (None, None)
 
     @abstractmethod
     def _of(self, iterates):
-        """The quantity of some iterates, the first axis of the result."""
+        """The quantity of some iterates, which are the first axis of the result."""
 
     @property
     def ndim(self):
@@ -72,10 +71,7 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
 
 
 class StoredPath(ArrayPath):
-    """A path whose values are in memory.
-
-    Shapes: values (n_iterates, ...).
-    """
+    """A path whose values (n_iterates, ...) are in memory."""
 
     def __init__(self, values):
         self._values = values
@@ -89,9 +85,7 @@ EVERY = slice(None)
 
 
 class Predictors(ArrayPath):
-    """Linear predictors of iterates, (n_iterates, n_rows, n_outputs).
-
-    They are read like an array whose first axis are the iterates.
+    """Linear predictors of iterates, (n_iterates, n_rows, n_outputs): products with X.
 
     Shapes: coef (n_iterates, n_columns, n_outputs); intercept (n_iterates, n_outputs).
     """
@@ -122,7 +116,7 @@ class Predictors(ArrayPath):
         return predictor
 
     def _block(self, number):
-        """Predictors of a block of iterates; undefined beyond the last one."""
+        """Predictors of a block of iterates; meaningless after the last iterate."""
         if number not in self._known:
             # As many at the end as elsewhere: a product rounds as its shape has it.
             iterates = np.arange(self._size * number, self._size * (number + 1))
@@ -133,7 +127,7 @@ class Predictors(ArrayPath):
         return self._known[number]
 
     def of_rows(self, rows, iterates=EVERY):
-        """Those of some rows, a new array."""
+        """Predictors of some rows, a new array."""
         rows = rows if self._rows is None else self._rows[rows]
         coef, design = self._coef[iterates], self._design
         n_iterates, n_columns, n_outputs = coef.shape
@@ -154,14 +148,14 @@ class Predictors(ArrayPath):
         return type(self)(self._design, self._coef, rows, self._intercept)
 
     def of_output(self, k):
-        """The predictors of one output, (n_iterates, n_rows, 1)."""
+        """Predictors of one output, (n_iterates, n_rows, 1)."""
         return self._part(EVERY, [k])
 
     def first(self, n_iterates):
         return self._part(slice(n_iterates), EVERY)
 
     def one_by_one(self):
-        """The same, computed an iterate at a time: where one alone is read."""
+        """A copy that computes one iterate at a time, for reading a single one."""
         alone = copy(self)
         alone._size, alone._known = 1, {}
         return alone
@@ -174,9 +168,7 @@ class Predictors(ArrayPath):
 
 
 class StoredPredictors(StoredPath):
-    """The same where a run hands them on.
-
-    Shapes: values (n_iterates, n_rows, n_outputs)."""
+    """Predictors (n_iterates, n_rows, n_outputs) that a run has kept, in memory."""
 
     def of_rows(self, rows, iterates=EVERY):
         return np.array(self._values[iterates][:, rows])
@@ -195,12 +187,12 @@ class StoredPredictors(StoredPath):
 
 
 def block_size(n_each, least=16, most=128):
-    """Iterates with ``n_each`` numbers that are computed together."""
+    """Number of iterates, of ``n_each`` numbers, that are computed together."""
     return min(max(n_per_block(8 * n_each), least), most)
 
 
 def path_values(loss, target, weights, predictor, iterates=EVERY):
-    """Losses of iterates on some rows, weighted and summed, also over the outputs.
+    """Losses of iterates on some rows: weighted sums over the rows and outputs.
 
     Shapes: target (n_rows, n_outputs); weights (n_rows,); predictor (n_iterates,
     n_rows, n_outputs); returned (n_iterates,)."""
@@ -222,10 +214,7 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
 
 
 def with_room(array, n_used, n_wanted):
-    """An array of at least ``n_rows`` rows that begins with another one.
-
-    Shapes: array (n_rows, ...); returned (n, ...).
-    """
+    """An array of ``n_wanted`` rows or more, with the first ``n_used`` of ``array``."""
     n_rows = len(array)
     if n_wanted <= n_rows:
         return array
@@ -237,17 +226,13 @@ def with_room(array, n_used, n_wanted):
 
 
 class PathCache:
-    """Values of the iterates of a run, computed only for new ones.
-
-    A run that is evaluated as it goes is read again and again, and what has been
-    recorded of an iterate stays.
-    """
+    """Values of the iterates of a run that is read as it goes, each computed once."""
 
     def __init__(self):
         self._values = {}
 
     def first(self, key, n_iterates, compute):
-        """The values of the first iterates, (n_iterates, ...)."""
+        """Values of the first iterates, (n_iterates, ...)."""
         values = self._values.get(key)
         n_known = 0 if values is None else len(values)
         if n_known < n_iterates:

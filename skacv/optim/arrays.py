@@ -57,18 +57,15 @@ def design_of(
 
 
 class ArrayDesign(MatrixDesign):
-    """An array of any namespace, lazily centred and scaled.
-
-    Inner products are taken of the rows as they are meant, a block at a time, in double
-    precision. To subtract what the centre adds from those of X would cancel all digits
-    where means are large.
-    """
+    """An array of any namespace, centred and scaled as it is read."""
 
     _namespace = np
     # To where X is, and from there.
     _to_device = _to_numpy = _as_dtype = staticmethod(np.asarray)
 
-    # Memory of a block of rows, in bytes, and the rows that it has at least.
+    # Inner products are of centred rows, in double precision: those of X, corrected for
+    # the centre, would lose all digits where means are large. A block of rows takes so
+    # many bytes, and has at least so many rows.
     _block_bytes, _least_rows = MEMORY_BYTES, 1
 
     def _block_size(self, width):
@@ -76,11 +73,11 @@ class ArrayDesign(MatrixDesign):
         return max(self._least_rows, n_per_block(8 * width, self._block_bytes))
 
     def _product_size(self, width):
-        """Rows of a block that is multiplied with itself."""
+        """Rows of a block whose columns are multiplied with each other."""
         return self._block_size(width)
 
     def _arrays(self, size=None, columns=EVERY, dtype=np.float64):
-        """Centred and scaled rows where X is, ``size`` at a time, in a precision."""
+        """Centred and scaled rows, where X is, in blocks of ``size`` in a precision."""
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
             if self.is_on_device:
                 block = part_of(self.X, rows, columns)
@@ -141,10 +138,7 @@ class ArrayDesign(MatrixDesign):
 
 
 class DenseDesign(ArrayDesign):
-    """An array in NumPy, lazily centred and scaled.
-
-    Shapes: X (n_rows, n_columns).
-    """
+    """A NumPy array X (n_rows, n_columns), centred and scaled as it is read."""
 
     _block_bytes, _least_rows = CACHE_BYTES, ROW_BLOCK
 
@@ -242,7 +236,7 @@ class DenseDesign(ArrayDesign):
         return np.clip(values / self.shape[0], 0.0, None)
 
     def _packed_gram(self, size):
-        """The upper triangle of :meth:`smaller_gram`, column after column."""
+        """Upper triangle of :meth:`smaller_gram`, column by column."""
         # Strips are narrow: X and the triangle leave little memory for them.
         triangle, width = np.empty(n_packed(size)), ROW_BLOCK // 4
         for strip in slices(size, width):
@@ -294,9 +288,7 @@ class DenseDesign(ArrayDesign):
 
 
 class DeviceDesign(ArrayDesign):
-    """A matrix on a device, lazily centred and scaled.
-
-    Shapes: X (n_rows, n_columns)."""
+    """An array X (n_rows, n_columns) on a device, centred and scaled as it is read."""
 
     is_on_device = True
     _as_dtype = staticmethod(as_dtype)
@@ -384,7 +376,7 @@ def _sum_of_squares(parts, side, dtype):
 
 
 def _small_products(X, vectors, most=1_000_000, most_bytes=48, least_rows=32):
-    """Slices of rows whose products with two vectors or more are small, or None."""
+    """Slices of rows whose products with two or more vectors are small, or None."""
     n_rows, n_vectors = len(X), vectors.shape[1]
     is_alike = vectors.dtype == X.dtype and X.flags.c_contiguous
     if not (is_alike and 1 < n_vectors <= most_bytes // X.itemsize):
@@ -394,7 +386,7 @@ def _small_products(X, vectors, most=1_000_000, most_bytes=48, least_rows=32):
 
 
 def check_digits(X, size=64):
-    """Raise where factors are rounded before they are multiplied, as by TF32."""
+    """Raise if a device rounds factors before it multiplies them, as TF32 does."""
     n_rows, n_columns = (min(size, n) for n in X.shape)
     part = X[:n_rows, :n_columns]
     exact, product = to_numpy(part).astype(np.float64), to_numpy(part @ part.T)

@@ -20,11 +20,5 @@ def slices(n, size):
 
 
 def blocks(n, bytes_each, budget=CACHE_BYTES, least=1):
-    """Slices of ``n`` items of ``bytes_each`` that fit in a budget, ``least`` a block.
-
-    Examples
-    --------
-    >>> blocks(5, bytes_each=8, budget=16)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Slices of ``n`` items, of as many as a budget holds and at least ``least``."""
     return slices(n, max(least, n_per_block(bytes_each, budget)))

@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ColumnMaps:
-    """Columns of a design as every fit has them: factor (x - center).
+    """Columns of a design as every fit standardises them: factor (x - center).
 
     Shapes: factor, center (n_columns, n_fits)."""
 
@@ -24,7 +24,7 @@ class ColumnMaps:
         return ColumnMaps(self.factor[:, fits], self.center[:, fits])
 
     def beside_the_run(self, n_before):
-        """Maps for ``n_before`` fits on the design itself, followed by these."""
+        """These maps after those of ``n_before`` fits on the design itself."""
         ones = np.ones((len(self.factor), n_before))
         return ColumnMaps(
             np.concatenate([ones, self.factor], axis=1),
@@ -36,21 +36,20 @@ class ColumnMaps:
         return coef * self.factor[:, None]
 
     def intercepts(self, coef):
-        """Shifts of the predictors by these columns, (..., n_outputs, n_fits)."""
+        """Shifts of the predictors by the centres, (..., n_outputs, n_fits)."""
         return -np.einsum("jf,...jkf->...kf", self.center, coef)
 
     def gradient(self, products, total):
-        """The gradient, from the design's products with slopes, in their place."""
+        """The gradient, written over the design's products with slopes."""
         products -= self.center[:, None] * total
         products *= self.factor[:, None]
         return products
 
     def hessians(self, products, sums, totals):
-        """Hessians of sums over rows of weights c of these columns.
+        """Hessians of weighted sums of losses, from moments of the design's columns.
 
         Shapes: products (n_fits, k, k, n_columns, n_columns); sums (n_fits, k, k,
-        n_columns); totals (n_fits, k, k).
-        """
+        n_columns); totals (n_fits, k, k)."""
         factor, center = (
             array.T[:, None, None] for array in (self.factor, self.center)
         )
@@ -60,6 +59,6 @@ class ColumnMaps:
         return hessians * factor[..., None] * factor[..., None, :]
 
     def norms(self, norms, n_rows):
-        """Bounds of the norms of every fit's columns, (n_fits, n_columns)."""
+        """Upper bounds of the norms of every fit's columns, (n_fits, n_columns)."""
         bounds = norms[:, None] + np.sqrt(n_rows) * np.abs(self.center)
         return (bounds * self.factor).T

@@ -6,13 +6,11 @@ from .design import InMemoryDesign
 
 
 class WithConstant(InMemoryDesign):
-    """A design and a last column of ones, of which no copy of X is made.
+    """A design and a last column of ones, whose coefficient is an intercept.
 
-    The last coefficient is an intercept. Rows are scaled with their ones, and centring
-    leaves these as they are.
+    X is not copied. Ones are scaled like the rows, and not centred.
 
-    Shapes: features (n_rows, n_columns - 1).
-    """
+    Shapes: features (n_rows, n_columns - 1)."""
 
     def __init__(self, features):
         self.features = features

@@ -4,16 +4,14 @@ import numpy as np
 
 
 class Shares:
-    """Shares of the distance to the minimum that updates have covered, by direction.
-
-    Shapes: curvature (n_directions,)."""
+    """Shares of the way to the minimum that updates have covered, one per curvature."""
 
     def __init__(self, curvature):
         self.curvature = curvature
         self.current = self.earlier = np.zeros(len(curvature))
 
     def take(self, step):
-        """Move on by an update, or by one for every batch of a pass."""
+        """Apply an update, or a pass through batches."""
         if step.restarts:
             self.earlier = self.current
         full = self.curvature + (step.penalty.common_curvature() or 0.0)

@@ -19,7 +19,7 @@ _checked = WeakSet()
 
 
 def check_plan(problem, planned):
-    """Raise if the parts of a plan do not match, or lack their declared properties."""
+    """Raise if parts of a plan do not go together, or lack a declared property."""
     if type(problem.loss) not in _checked:
         check_loss(problem.loss, problem.target[:16])
     updates, n_in_batches = [], 0
@@ -113,7 +113,7 @@ def check_loss(loss, target):
 
 
 def check_penalty(penalty, n_columns, step_size, scale, n_points=8):
-    """Raise if a prox does not match its family at random points of a scale."""
+    """Raise if a prox does not match its family at random points of size ``scale``."""
     name, rng = type(penalty).__name__, np.random.default_rng(0)
     point, along = scale * rng.standard_normal((2, n_columns, 1, n_points))
     steps = step_size * np.linspace(0.5, 1, n_points)
@@ -165,7 +165,7 @@ def check_penalty(penalty, n_columns, step_size, scale, n_points=8):
 
 
 def _agree(values, expected, rounding=0.0, tol=1e-4, share=0.8):
-    """Whether values are those expected, in a large share of the entries."""
+    """Whether most values are equal to those expected, within a tolerance."""
     # Kinks near a random point spoil single differences.
     size = np.abs(expected)
     allowed = tol * (size.max(initial=0) + size) + rounding

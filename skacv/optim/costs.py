@@ -31,5 +31,5 @@ def gram(n_rows, n_columns):
 
 
 def eigh(size):
-    """Cost of the eigendecomposition of a symmetric matrix."""
+    """Cost of the eigendecomposition of a symmetric matrix of ``size`` rows."""
     return EIGEN * size**3

@@ -62,11 +62,11 @@ class Design(ABC):
 
     @abstractmethod
     def dot(self, coef: np.ndarray) -> np.ndarray:
-        """Linear predictors, (n_columns, k) -> (n_rows, k)."""
+        """Linear predictors (n_rows, k) of coefficients (n_columns, k)."""
 
     @abstractmethod
     def t_dot(self, slopes: np.ndarray) -> np.ndarray:
-        """The gradient of slopes in the predictors, (n_rows, k) -> (n_columns, k)."""
+        """The gradient (n_columns, k) from slopes of the rows (n_rows, k)."""
 
     @abstractmethod
     def rows(self, index: np.ndarray | slice) -> Design:
@@ -74,13 +74,11 @@ class Design(ABC):
 
     @abstractmethod
     def scaled_rows(self, row_scale: np.ndarray) -> Design:
-        """The same design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
+        """The design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
 
     @abstractmethod
     def centered(self, weights: np.ndarray) -> Design:
-        """The same design, centred by the weighted mean of its rows.
-
-        Shapes: weights (n_rows, 1)."""
+        """The design minus the mean of its rows under weights (n_rows, 1)."""
 
     @abstractmethod
     def outer_gram(self) -> np.ndarray:
@@ -104,42 +102,38 @@ class Design(ABC):
         return np.abs(changes).max(axis=(1, 2)) <= tol * largest
 
     def squared_norm(self, coef: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        """Squared norm of every column of coefficients, (k,).
+        """Squared norms (k,) of coefficients with the linear predictors ``predictor``.
 
         Shapes: coef (n_columns, k); predictor (n_rows, k)."""
         return np.einsum("jk,jk->k", coef, coef)
 
     def covectors(self, directions: np.ndarray) -> np.ndarray:
-        """Covectors of directions, by which inner products with them are taken.
-
-        Shapes: directions (n_columns, q); returned (n_columns, q)."""
+        """Vectors (n_columns, q) that give inner products with directions: c'g."""
         return directions
 
     def evaluate(self, covectors: np.ndarray) -> np.ndarray:
-        """Linear predictors of directions by their covectors: the transpose of t_dot.
-
-        Shapes: returned (n_rows, q)."""
+        """Linear predictors (n_rows, q) of directions, from their covectors."""
         return self.dot(covectors)
 
     def smaller_gram(self) -> np.ndarray:
-        """Inner products along :attr:`side`, dense."""
+        """Inner products of the columns or of the rows, by :attr:`side`, dense."""
         return self.gram() if self.side == "columns" else self.outer_gram()
 
     def smaller_gram_dot(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Products with :meth:`smaller_gram`, which is not formed."""
+        """A function that multiplies with :meth:`smaller_gram`, which is not formed."""
         if self.side == "columns":
             return lambda coef: self.t_dot(self.dot(coef))
         return lambda slopes: self.dot(self.t_dot(slopes))
 
     def spectrum(self) -> np.ndarray:
-        """Eigenvalues of (design' design) / n_rows, without the structural zeros."""
+        """Eigenvalues of design' design / n_rows, without the structural zeros."""
         # In place: the matrix may be as large as X.
         inner = self.smaller_gram().T
         eigenvalues = eigvalsh(inner, overwrite_a=True, check_finite=False)
         return np.clip(eigenvalues.astype(np.float64) / self.shape[0], 0.0, None)
 
     def top_eigenvalue(self) -> float:
-        """Largest eigenvalue of (design' design) / n_rows."""
+        """Largest eigenvalue of design' design / n_rows."""
         if self.is_zero():
             return 0.0
         size = self.shape[1 if self.side == "columns" else 0]
@@ -153,19 +147,16 @@ class Design(ABC):
 class ColumnDesign(Design):
     """A design whose coefficients are those of its columns.
 
-    Algorithms on few columns use these methods, which are sums over ``blocks()`` here.
-    A design in memory is a single block and overrides them with faster ones. A new one
-    defines, besides the list of :class:`Design`,
-
-    ``blocks()``
-        Consecutive rows as pairs (slice, ColumnDesign), each in memory.
+    Besides the list of :class:`Design` a new one defines ``blocks()``. The methods
+    here, which algorithms on few columns use, are sums over these blocks; a design in
+    memory is a single block and has faster ones.
     """
 
     has_columns = True
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[slice, ColumnDesign]]:
-        """Consecutive rows, as pairs (slice, ColumnDesign)."""
+        """Consecutive rows as pairs (slice, ColumnDesign), each in memory."""
 
     @property
     def side(self) -> str:
@@ -187,9 +178,7 @@ class ColumnDesign(Design):
         return sum(block.gram(dtype) for _, block in self.blocks())
 
     def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
-        """The design' diag(weights) design, dense, (n_columns, n_columns).
-
-        Shapes: weights (n_rows, 1)."""
+        """design' diag(weights) design, (n_columns, n_columns); weights (n_rows, 1)."""
         return sum(block.weighted_gram(weights[rows]) for rows, block in self.blocks())
 
     def weighted_grams(self, weights: np.ndarray) -> np.ndarray:
@@ -203,14 +192,12 @@ class ColumnDesign(Design):
         return np.concatenate([block.squared_row_norms() for _, block in self.blocks()])
 
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Euclidean norm and largest absolute entry of every column.
-
-        Shapes: norms, largest (n_columns,)."""
+        """Norm and largest absolute entry of every column, both (n_columns,)."""
         norms, largest = zip(*(block.column_sizes() for _, block in self.blocks()))
         return np.linalg.norm(norms, axis=0), np.max(largest, axis=0)
 
     def dense_columns(self, index: np.ndarray, dtype: Any) -> np.ndarray:
-        """The columns in ``index`` as an array, (n_rows, n)."""
+        """The columns in ``index`` as an array (n_rows, n_index)."""
         parts = [block.dense_columns(index, dtype) for _, block in self.blocks()]
         return np.concatenate(parts)
 
@@ -218,9 +205,10 @@ class ColumnDesign(Design):
         return not self.column_sizes()[1].any()
 
     def directions(self, vectors: np.ndarray, norms: np.ndarray) -> np.ndarray:
-        """Unit coefficients from eigenvectors of :meth:`smaller_gram`.
+        """Orthonormal coefficients (n_columns, q) from eigenvectors of smaller_gram.
 
-        Shapes: vectors (n, q); norms (q,); returned (n_columns, q)."""
+        Shapes: vectors (n_columns or n_rows, q); norms (q,), those of their products.
+        """
         if self.side == "rows":
             vectors = self.t_dot(vectors.astype(self.dtype, copy=False))
             # Orthonormal to rounding, which a division by the norms would not be.
@@ -237,9 +225,7 @@ def scaled_gram(gram, scale):
 
 
 def top_eigenvalue(dot, start, tolerance, margin=1.02):
-    """The largest eigenvalue of a positive semi-definite matrix, from its products.
-
-    Shapes: start (size,)."""
+    """Largest eigenvalue of a positive semi-definite matrix, from its products."""
     size = len(start)
     if size <= EXACT_EIGENVALUE_SIZE:
         matrix = dot(np.eye(size, dtype=start.dtype))
@@ -273,17 +259,15 @@ class InMemoryDesign(ColumnDesign):
 
     @abstractmethod
     def selection(self, index, dtype):
-        """A separate design of the columns in ``index``."""
+        """A design of the columns in ``index``, copied, in a precision."""
 
 
 class MatrixDesign(InMemoryDesign):
-    """The matrix ``diag(row_scale) (X - 1 center')``, never formed.
+    """The matrix diag(row_scale) (X - 1 center'), which is never formed.
 
-    Centring and scaling are applied to the results of products, so that a
-    dense X is not copied and a sparse X is not densified.
+    Products with X are centred and scaled, so that X is neither copied nor made dense.
 
-    Shapes: X (n_rows, n_columns); center (n_columns, 1); row_scale (n_rows, 1).
-    """
+    Shapes: X (n_rows, n_columns); center (n_columns, 1); row_scale (n_rows, 1)."""
 
     dtype = storage_dtype = np.dtype(np.float64)
     side, n_stored = "columns", 0
@@ -308,32 +292,28 @@ class MatrixDesign(InMemoryDesign):
 
     @abstractmethod
     def squares_t_dot(self, weights):
-        """Weighted sums of the squares of all entries of a column.
-
-        Shapes: weights (n_rows, k); returned (n_columns, k)."""
+        """Weighted sums of the squares of columns, (n_rows, k) -> (n_columns, k)."""
 
     @abstractmethod
     def mapped_columns(self, factor, center):
-        """The design whose columns are factor (column - center), a new array.
-
-        Shapes: factor, center (n_columns,)."""
+        """A copy with columns factor (column - center); both (n_columns,)."""
 
     def shifted(self, center):
-        """The same with ``center``, (n_columns,), subtracted from its columns."""
+        """The design with ``center``, (n_columns,), subtracted from its columns."""
         total = center[:, None] + (0 if self.center is None else self.center)
         return self._of(self.X, total if total.any() else None, self.row_scale)
 
     @abstractmethod
     def _times(self, coef):
-        """X coef, a new array in the precision of the more precise of both."""
+        """X coef, a new array in the higher of both precisions."""
 
     @abstractmethod
     def _transpose_times(self, slopes):
-        """X' slopes, a new array in the precision of the more precise of both."""
+        """X' slopes, a new array in the higher of both precisions."""
 
     @abstractmethod
     def _weighted_sum(self, weights):
-        """X' weights, (n_columns, 1), of weights in double precision."""
+        """X' weights, (n_columns, 1), for weights in double precision."""
 
     def dot(self, coef):
         product = self._times(coef)
@@ -352,13 +332,11 @@ class MatrixDesign(InMemoryDesign):
         return product
 
     def _rest_of_center(self, dtype):
-        """What products with vectors of a precision have not subtracted of the centre.
-
-        Shapes: returned (n_columns, 1)."""
+        """The part of the centre that products in a precision have not subtracted."""
         return self.center
 
     def row_scales(self):
-        """Factors of the rows, (n_rows, 1)."""
+        """Factors of the rows, (n_rows, 1); ones where there are none."""
         if self.row_scale is not None:
             return self.row_scale
         return np.ones((self.shape[0], 1), self.dtype)
@@ -375,8 +353,8 @@ class MatrixDesign(InMemoryDesign):
 
     @abstractmethod
     def joined_with(self, selection):
-        """The columns of this selection and of ``other``, of the same rows."""
+        """One design of the columns of two selections, with the same rows."""
 
     @abstractmethod
     def ones_selected(self, dtype):
-        """A column of ones, scaled like the rows, to append to a selection."""
+        """A column of ones, scaled like the rows, that can join a selection."""

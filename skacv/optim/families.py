@@ -105,7 +105,7 @@ class Weighted(ComparesArrays, Penalty):
 
 
 class OnColumns:
-    """Penalties on some columns, each made once."""
+    """Parts of penalties on some columns, each made once."""
 
     def __init__(self, index):
         self.index = index
@@ -146,7 +146,7 @@ class Grouped(ComparesArrays, Penalty):
 
     @cached_property
     def _members(self):
-        """One for every coefficient in its group, (n_groups, n_columns)."""
+        """Ones where a coefficient is in a group, (n_groups, n_columns)."""
         n_columns = len(self.groups)
         positions = self.groups, np.arange(n_columns)
         shape = len(self.weights), n_columns
@@ -242,7 +242,7 @@ def _check_weights(penalty, n_own, n_columns):
 
 
 def except_last(penalty, n_columns):
-    """A penalty on all coefficients but one more, the last: an intercept."""
+    """A penalty on all coefficients but the last, an intercept."""
     if isinstance(penalty, Uniform):
         return Weighted(penalty, np.append(np.ones(n_columns - 1), 0.0))
     if isinstance(penalty, Weighted):

@@ -17,10 +17,10 @@ from .threads import in_threads
 
 
 class Iterate(NamedTuple):
-    """Coefficients of all fits, or a point between two iterates.
+    """Coefficients of all fits: an iterate, or a point between two.
 
-    Shapes: coef (n_columns, n_outputs, n_fits); predictor (n_rows, n_outputs,
-    n_fits), None unless the fits keep predictors."""
+    Shapes: coef (n_columns, n_outputs, n_fits); predictor (n_rows, n_outputs, n_fits),
+    None unless the fits keep predictors."""
 
     coef: np.ndarray
     predictor: np.ndarray | None = None
@@ -28,13 +28,12 @@ class Iterate(NamedTuple):
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the rows in every fit: zero for a row that a fit leaves out.
+    """Weights of the rows in every fit, zero for a row that a fit leaves out.
 
-    With ``refits_intercept`` every fit centres X and the target by the means of its
-    rows. With ``columns`` every fit standardises the columns by its rows.
+    With ``refits_intercept`` every fit centres X and the target by its rows; with
+    ``columns`` it standardises the columns by its rows.
 
-    Shapes: rows (n_rows, n_fits); penalty_scale (n_fits,), factors of the penalty.
-    """
+    Shapes: rows (n_rows, n_fits); penalty_scale (n_fits,), factors of the penalty."""
 
     rows: np.ndarray
     penalty_scale: float | np.ndarray = 1.0
@@ -43,12 +42,11 @@ class Weights:
 
 
 class WeightedFits:
-    """One problem with several weights of its rows.
+    """Fits of one problem side by side, each with weights of the rows and a target.
 
-    ``weights`` None is the one fit to all rows, with the weights of the problem.
+    Without ``weights`` it is one fit, with the weights of the problem.
 
-    Shapes: target (n_rows, n_outputs, n_fits), or None for that of the problem.
-    """
+    Shapes: target (n_rows, n_outputs, n_fits), or None for that of the problem."""
 
     def __init__(self, problem, weights=None, target=None, keeps_predictors=False):
         weights = Weights(problem.row_weights) if weights is None else weights
@@ -82,7 +80,7 @@ class WeightedFits:
         self.target = target
 
     def gradient_at(self, point):
-        """Gradients of all losses at an Iterate, (n_columns, n_outputs, n_fits)."""
+        """Gradients of the losses at an Iterate, (n_columns, n_outputs, n_fits)."""
         if self._by_moments is not None:
             gradient = self._by_moments.gradient(self, point.coef)
             if gradient is not None:
@@ -95,14 +93,14 @@ class WeightedFits:
         return self.gradient_of(self.slopes(predictor))
 
     def objective_gradient(self, penalty, point):
-        """The same with the gradient of the penalty's smooth part, a new array."""
+        """Gradients of losses and smooth parts of the penalty, a new array."""
         gradient = self.gradient_at(point)
         if penalty.curvature:
             gradient += self.penalty_scale * penalty.smooth_gradient(point.coef)
         return gradient
 
     def start(self, coef):
-        """Coefficients (n_columns, n_outputs), the same for every fit."""
+        """Coefficients (n_columns, n_outputs), repeated for every fit."""
         # In memory fit after fit, as products with an array take them.
         return np.moveaxis(np.repeat(coef[None], self.n_fits, axis=0), 0, 2)
 
@@ -111,7 +109,7 @@ class WeightedFits:
         return Iterate(coef, self.predictor(coef) if self.keeps_predictors else None)
 
     def evaluated(self, coef):
-        """An Iterate with its linear predictors, unless these go by blocks of rows."""
+        """An Iterate with its predictors, unless those are made by blocks of rows."""
         return Iterate(coef, None if self.goes_by_blocks else self.predictor(coef))
 
     def predictor_at(self, point):
@@ -138,7 +136,7 @@ class WeightedFits:
         return product
 
     def slopes(self, predictor):
-        """Derivatives of every fit's loss in the predictors, times the weights."""
+        """Weights times derivatives of the losses in the predictors."""
         weights, target, loss = self.row_weights, self.target, self.problem.loss
         if predictor.nbytes <= LARGE_BYTES:
             return weights * loss.derivative(target, predictor)
@@ -149,7 +147,7 @@ class WeightedFits:
         return slopes
 
     def gradient_of(self, slopes):
-        """The gradient from the :meth:`slopes`."""
+        """Gradients from the :meth:`slopes`."""
         product = self.problem.design.t_dot(slopes.reshape(len(slopes), -1))
         product = product.reshape(-1, *slopes.shape[1:])
         if self.columns is None:
@@ -157,14 +155,13 @@ class WeightedFits:
         return self.columns.gradient(product, slopes.sum(axis=0))
 
     def of_design(self, coef):
-        """Coefficients of every fit, as those of the columns of the design."""
+        """Coefficients of every fit, as coefficients of the design's own columns."""
         return coef if self.columns is None else self.columns.coefficients(coef)
 
     def intercepts(self, design_coef):
-        """Intercepts that :meth:`predictor` adds to products with the design.
+        """Intercepts (..., n_outputs, n_fits) that :meth:`predictor` adds.
 
-        Shapes: design_coef (..., n_columns, n_outputs, n_fits) from :meth:`of_design`;
-        returned (..., n_outputs, n_fits).
+        Shapes: design_coef (..., n_columns, n_outputs, n_fits) from :meth:`of_design`.
         """
         if self.refits_intercept:
             mean, target = self._means
@@ -176,7 +173,7 @@ class WeightedFits:
 
     @cached_property
     def _shares(self):
-        """Weights of the rows of every fit, with a sum of one."""
+        """Weights of the rows of every fit, divided by their sum."""
         return self.row_weights / self.row_weights.sum(axis=0)
 
     @cached_property
@@ -186,19 +183,19 @@ class WeightedFits:
         return columns, np.einsum("rof,rkf->kf", self._shares, self.target)
 
     def column_norms(self):
-        """Norms of the columns, or bounds of them: (1, n), or those of every fit."""
+        """Upper bounds of the norms of the columns, (1 or n_fits, n_columns)."""
         norms = self.problem.column_norms
         if self.columns is None:
             return norms[None]
         return self.columns.norms(norms, len(self.target))
 
     def value(self, predictor):
-        """Loss of every fit on its rows, summed over the outputs, (n_fits,)."""
+        """Losses of the fits, summed over the rows and the outputs, (n_fits,)."""
         loss = self.problem.loss.value(self.target, predictor)
         return (self.row_weights * loss).sum(axis=(0, 1), dtype=np.float64)
 
     def objectives(self, penalty, iterate):
-        """Loss and penalty of every fit, (n_fits,)."""
+        """Losses and penalties of the fits, (n_fits,)."""
 
         def loss_of_block(rows, design, predictor):
             loss = self.problem.loss.value(self.target[rows], predictor)
@@ -214,12 +211,12 @@ class WeightedFits:
 
     @cached_property
     def values_at_zero(self):
-        """Loss of every fit where all coefficients are zero, (n_fits,)."""
+        """Losses of the fits where all coefficients are zero, (n_fits,)."""
         shape = len(self.target), self.problem.target.shape[1], self.n_fits
         return self.value(np.broadcast_to(0.0, shape))
 
     def alone(self, r):
-        """The problem of one fit, centred by its means if fits refit the intercept."""
+        """The problem of fit r, centred by its means if fits refit the intercept."""
         weights, design = self.row_weights[:, :, r], self.problem.design
         if self.columns is not None:
             columns = self.columns
@@ -229,7 +226,7 @@ class WeightedFits:
         return replace(self.problem, design=design, row_weights=weights)
 
     def on_columns(self, design, index):
-        """The fits on some columns of the design: on a design of these columns."""
+        """The fits on the columns in ``index``, of which ``design`` is the design."""
         columns = self.columns and self.columns.of_columns(index)
         rows = self.row_weights[:, 0]
         weights = Weights(rows, self.penalty_scale, self.refits_intercept, columns)
@@ -237,7 +234,7 @@ class WeightedFits:
         return WeightedFits(problem, weights, self.target)
 
     def batch(self, rows):
-        """The fits on some rows, with gradients that are unbiased for all rows."""
+        """The fits on some rows; their gradients are unbiased for all rows."""
         share = len(self.target) / len(rows)
         weights = Weights(
             self.row_weights[rows, 0] * share, self.penalty_scale, columns=self.columns
@@ -246,7 +243,7 @@ class WeightedFits:
 
 
 def gradient_by_blocks(fits, coef):
-    """Gradients in one pass over X, from blocks of rows whose slopes stay in cache."""
+    """Gradients of all fits in one pass over X, by blocks of rows that fit in cache."""
 
     def slopes_of_block(rows, design, predictor):
         slopes = fits.problem.loss.derivative(fits.target[rows], predictor)

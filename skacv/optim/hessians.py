@@ -34,9 +34,7 @@ def newton_direction(fits, penalty, iterate):
 
 
 def inverse_hessians(fits, penalty, iterate):
-    """Inverse Hessians of the objectives, (n_fits, n, n), for n coefficients in a row.
-    Directions of next to no curvature are left out. One pass over blocks of rows.
-    """
+    """Inverse Hessians of the objectives, (n_fits, n, n) for n coefficients."""
     coef = iterate.coef
     (n_columns, n_outputs, n_fits), size = coef.shape, coef[:, :, 0].size
     pairs = n_fits, n_outputs, n_outputs
@@ -70,10 +68,7 @@ def inverse_hessians(fits, penalty, iterate):
 
 
 def _eigenpairs(fits, r):
-    """Eigenpairs of the Hessian of fit r's squared error, kept while there is room.
-
-    The Hessian is the same for all coefficients and outputs.
-    """
+    """Eigenpairs of the Hessian of fit r's squared error, kept while there is room."""
     if r in fits.hessian_bases:
         return fits.hessian_bases[r]
     matrix = _weighted_hessian(fits, r, np.ones((len(fits.target), 1, 1)))
@@ -85,7 +80,7 @@ def _eigenpairs(fits, r):
 
 
 def _weighted_hessian(fits, r, curvature):
-    """The Hessian of one fit's loss, (n_columns, n_outputs, n_columns, n_outputs).
+    """The Hessian of fit r's loss, (n_columns, n_outputs, n_columns, n_outputs).
 
     Shapes: curvature (n_rows, n_outputs, n_outputs)."""
     design, weights = fits.problem.design, fits.row_weights[:, :, r]
@@ -103,6 +98,6 @@ def _weighted_hessian(fits, r, curvature):
 
 
 def _inverse(curvature):
-    """One over curvatures, in increasing order, and zero for next to no curvature."""
+    """One over increasing curvatures, zero for next to no curvature."""
     is_seen = curvature > SINGULAR * curvature[-1]
     return np.divide(1, curvature, where=is_seen, out=np.zeros_like(curvature))

@@ -18,9 +18,9 @@ from .kernel_matrix import EVERY, as_slice, is_every
 
 @dataclass(frozen=True, eq=False)
 class Center:
-    """The weighted mean of the training rows, a function.
+    """The weighted mean of the training rows, a function, and its squared norm.
 
-    Shapes: weights (n_training, 1); values (n_training, 1)."""
+    Shapes: weights (n_training, 1); values at the training rows (n_training, 1)."""
 
     weights: np.ndarray
     values: np.ndarray
@@ -29,10 +29,7 @@ class Center:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Which of the training rows a design takes, and how.
-
-    Shapes: scale (n_rows, 1).
-    """
+    """The training rows of a design, minus a centre, times ``scale`` (n_rows, 1)."""
 
     n_training: int
     index: slice | np.ndarray
@@ -46,7 +43,7 @@ class Rows:
         return len(self.index)
 
     def part(self, index):
-        """Some of them."""
+        """Some of these rows."""
         every = np.arange(self.n_training)
         numbers = every[self.index][index]
         is_all = np.array_equal(numbers, every)
@@ -57,7 +54,7 @@ class Rows:
         return slopes if self.scale is None else slopes * self.scale
 
     def scatter(self, slopes):
-        """Dual coefficients of slopes of the rows, (n_rows, k) -> (n_columns, k)."""
+        """Dual coefficients (n_columns, k) of slopes of the rows (n_rows, k)."""
         slopes = self.scaled(slopes)
         n_columns = self.n_training + self.has_constant
         coef = np.zeros((n_columns, slopes.shape[1]), slopes.dtype)
@@ -76,10 +73,9 @@ class Rows:
         return coef
 
     def predictor(self, values, mean, coef):
-        """Linear predictors of functions.
+        """Linear predictors from values of uncentred functions, and from their mean.
 
-        Shapes: values (n_rows, k); mean (1, k); coef (n_columns, k).
-        """
+        Shapes: values (n_rows, k); mean (1, k); coef (n_columns, k)."""
         if self.center is not None:
             values = values - mean
         if self.has_constant:
@@ -89,12 +85,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class PlacedVectors:
-    """Columns of dual coefficients that come from slopes of few rows.
-
-    They are laid out only where they are multiplied with something.
-
-    Shapes: slopes (n_rows, q).
-    """
+    """Columns of dual coefficients from slopes (n_rows, q) of few rows, not formed."""
 
     rows: Rows
     slopes: np.ndarray
@@ -107,11 +98,10 @@ class PlacedVectors:
 
 
 class KernelDesign(Design):
-    """Dual coefficients, one for each training row, and the kernel between these.
+    """Dual coefficients, one for each training row, and the kernel between the rows.
 
-    Centred, the rows are less their weighted mean, while coefficients stay those of the
-    rows as they were: predictors are (I - 1 w') K a, slopes g give the coefficients g -
-    w sum(g), and inner products of rows are those of (I - 1 w') K (I - w 1').
+    With weights w of a centre, predictors are (I - 1 w') K a, the coefficients of
+    slopes g are g - w sum(g), and inner products of rows are (I - 1 w') K (I - w 1').
     """
 
     side = "rows"
@@ -234,13 +224,11 @@ class KernelDesign(Design):
 
 
 class AlongBatches:
-    """Predictors of all rows along a pass through batches.
+    """Predictors (n_rows, k) of all rows along a pass through batches.
 
-    The slopes of a batch move them through its own columns of the kernel alone, so that
-    a pass takes each column once. What the centre and the constant add are a few
-    numbers for all rows: these are summed, and added where predictors are asked for.
-
-    Shapes: predictor (n_rows, k).
+    The slopes of a batch change them through its own columns of the kernel alone, so
+    that a pass takes each column once. Centre and constant add a few numbers for all
+    rows: these are summed, and added when predictors are asked for.
     """
 
     def __init__(self, design, predictor):
@@ -248,10 +236,7 @@ class AlongBatches:
         self._total = self._mean = np.zeros(predictor.shape[1])
 
     def add(self, rows, slopes):
-        """Move on by the gradient of some rows.
-
-        Shapes: slopes (n, k).
-        """
+        """Add the gradient of some rows, with slopes (n, k)."""
         design, part = self._design, self._design.row_map.part(rows)
         slopes = part.scaled(slopes)
         values = design.matrix.dot(part.index, slopes, design.row_map.index)

@@ -17,15 +17,12 @@ EVERY = slice(None)
 
 
 class KernelMatrix:
-    """The kernel between all training rows.
+    """The kernel between all training rows, kept if it takes at most ``budget`` bytes.
 
-    It is kept if it takes at most ``budget`` bytes. Else its entries are computed
-    whenever they are asked for, a block of rows at a time. X, and with it the matrix,
-    may be on a device, in a namespace of its own; what goes into products and comes out
-    of them is NumPy.
+    Else a block of rows is computed whenever entries are asked for. X and the matrix
+    may be on a device; factors and results of products are NumPy's.
 
-    Shapes: X (n_rows, n_features); diagonal (n_rows,); values (n_rows, n_rows).
-    """
+    Shapes: X (n_rows, n_features); diagonal (n_rows,); values (n_rows, n_rows)."""
 
     def __init__(self, kernel, X, dtype, budget, map=map):
         self.kernel = kernel
@@ -43,7 +40,7 @@ class KernelMatrix:
         return self.X.shape[0]
 
     def square(self, index):
-        """Rows and columns of the matrix, (n_index, n_index); not to be written to."""
+        """The matrix between rows, (n_index, n_index), which must not be written to."""
         return to_numpy(self._square(index))
 
     def _square(self, index):
@@ -53,7 +50,7 @@ class KernelMatrix:
         return self.kernel(X, X)
 
     def square_product(self, rows):
-        """How to multiply with the part of the matrix between some rows."""
+        """A function that multiplies with the matrix between some rows."""
         n_rows = len(np.arange(len(self))[rows])
         if self.values is None and n_rows**2 * self.dtype.itemsize > self.budget:
             X = self._data(rows)
@@ -68,10 +65,7 @@ class KernelMatrix:
         return multiply
 
     def dot(self, columns, coef, rows=EVERY):
-        """Product of some columns of the matrix with (n_columns, n_outputs).
-
-        Shapes: returned (n_rows, n_outputs).
-        """
+        """Product (n_rows, k) of rows and columns with coefficients (n_columns, k)."""
         coef = coef.astype(self.dtype, copy=False)
         if self.values is None:
             X, Z = self._data(rows), self._data(columns)
@@ -85,7 +79,7 @@ class KernelMatrix:
         return self.X if is_every(rows) else rows_in(self.X, rows)
 
     def _computed(self):
-        """The whole matrix; what is below the diagonal is mirrored."""
+        """The matrix between all rows, exactly symmetric."""
         X, namespace = self.X, namespace_of(self.X)
         matrix = empty((len(self), len(self)), self.dtype, X)
         diagonal = to_device_of(self.diagonal.astype(self.dtype), X)
@@ -108,7 +102,7 @@ def is_every(rows):
 
 
 def as_slice(index):
-    """An index as a slice, where its rows follow each other: no copy is made then."""
+    """An index as a slice if its rows are consecutive, which saves a copy."""
     if isinstance(index, slice) or len(index) == 0 or (np.diff(index) != 1).any():
         return index
     return slice(int(index[0]), int(index[-1]) + 1)
@@ -123,10 +117,7 @@ def row_blocks(X, width, dtype):
 
 
 def kernel_product(kernel, X, Z, coef, map=map):
-    """Product of the kernel of two sets of rows with coefficients, in blocks.
-
-    Shapes: coef (m, n_outputs); returned (n, n_outputs).
-    """
+    """Product (n, k) of the kernel of n rows X and m rows Z with ``coef`` (m, k)."""
     product = np.zeros((X.shape[0], coef.shape[1]), coef.dtype)
     if not coef.size:
         return product

@@ -364,10 +364,9 @@ LOSSES = (
 
 
 def _exponentials(predictor):
-    """exp(z_k - max_k z_k) of every row, after the largest and before their sum.
+    """Of every row the largest z, exp(z - largest), and their sum.
 
-    Shapes: predictor (n_rows, n_outputs, ...); returned largest (n_rows, ...),
-    exponentials (n_rows, n_outputs, ...), total (n_rows, ...)."""
+    Shapes: predictor z (n_rows, n_outputs, ...)."""
     largest = predictor[:, 0].copy(order="K")
     for k in range(1, predictor.shape[1]):
         np.maximum(largest, predictor[:, k], out=largest)

@@ -14,10 +14,10 @@ from .design import ROUNDINGS
 
 
 class Moments:
-    """Weight, means and scatter of rows, which those of other rows can be added to.
+    """Weight, means and scatter of rows, to which other rows can be added.
 
-    The scatter is the weighted sum of (row - mean)' (row - mean): large means lose no
-    digits. Sums are merged as Chan, Golub and LeVeque (1983) do.
+    The scatter is the weighted sum of (row - mean)' (row - mean), so that large means
+    cost no digits. Sums are merged as in Chan, Golub and LeVeque (1983).
     """
 
     def __init__(self, width):
@@ -50,7 +50,7 @@ class Moments:
 
 
 def blocks_of_rows(n_rows, width, n_groups):
-    """Slices of rows that stay in cache, if there is enough to sum up in each."""
+    """Slices of rows that stay in cache, or are many beside the groups."""
     # A sum of products of more rows than columns outweighs adding it to its group.
     size = max(n_per_block(8 * width, CACHE_BYTES), 2 * width * n_groups)
     return slices(n_rows, size)
@@ -69,13 +69,10 @@ def add_to_groups(moments, group, rows, weights):
 
 
 def group_rows(codes_by_fit, n_rows, n_most):
-    """Groups of rows that have the same codes, from 0 to 3, in all fits.
-
-    None where there are more than ``n_most`` groups.
+    """Groups of rows with equal codes, 0 to 3, in all fits; None beyond ``n_most``.
 
     Shapes: codes_by_fit n_fits of (n_rows,); returned group (n_rows,), codes (n_groups,
-    n_fits).
-    """
+    n_fits)."""
     group, codes = np.zeros(n_rows, np.int32), np.zeros((1, 0), np.int8)
     for code in codes_by_fit:
         joint, n_joint = group * 4 + code, 4 * len(codes)
@@ -89,9 +86,7 @@ def group_rows(codes_by_fit, n_rows, n_most):
 
 
 def moments_of(problem, group, n_groups):
-    """Weighted moments of [X, target], centred as the design, a list of all groups.
-
-    Shapes: group (n_rows,), numbers of groups."""
+    """The weighted moments of [X, target] of every group, centred as the design is."""
     X, center, target = problem.design.X, problem.design.center, problem.target
     (n_rows, n_columns), n_outputs = X.shape, target.shape[1]
     moments = [Moments(n_columns + n_outputs) for _ in range(n_groups)]
@@ -105,7 +100,7 @@ def moments_of(problem, group, n_groups):
 
 
 def dense_rows(X, target):
-    """Rows of [X, target], dense and in double precision, as a new array."""
+    """Rows of [X, target], dense and in double precision, a new array."""
     n_columns = X.shape[1]
     rows = np.empty((X.shape[0], n_columns + target.shape[1]))
     rows[:, :n_columns] = X.toarray() if sparse.issparse(X) else X
@@ -114,10 +109,10 @@ def dense_rows(X, target):
 
 
 def pseudo_rows(moments):
-    """Rows, and their weights, with the moments of groups: width + 1 for each group.
+    """Rows with the moments of groups, width + 1 for each group, and their weights.
 
-    With m the means, R'R the scatter over the weight, and H'R rows whose sum is zero (H
-    of Helmert, of q orthonormal rows orthogonal to a constant), these are m + sqrt(q +
+    With m the means, R'R the scatter over the weight, and H Helmert's matrix of q =
+    width orthonormal rows, each with the sum zero, the rows of a group are m + sqrt(q +
     1) (H' R)_j, j = 1, ..., q + 1.
     """
     width = len(moments[0].mean)
@@ -136,7 +131,7 @@ def pseudo_rows(moments):
 
 
 def merged(moments):
-    """Moments of the union of the groups."""
+    """Moments of all groups together."""
     union = Moments(len(moments[0].mean))
     for group in moments:
         union.add(group.weight, group.mean, group.scatter)
@@ -155,18 +150,18 @@ def shifted(moments, shift, scale=1.0):
 
 
 def varying(moments, center):
-    """Which columns are more than the rounding of their centre, as a mask."""
+    """Mask of the columns that vary by more than the rounding of their centre."""
     spread = np.sqrt(np.diagonal(moments.scatter) / moments.weight)
     rounding = ROUNDINGS * np.finfo(float).eps * np.abs(center)
     return (spread > rounding) | (center == 0)
 
 
 class GradientByMoments:
-    """Gradients of the squared error of fits: A_f b - c_f, from second moments,
+    """Gradients of the squared error, A_f b - c_f of fit f, from second moments,
 
         A_f = sum_i w_if z_i z_i',    c_f = sum_i w_if z_i y_i',
 
-    once gradients by rows have taken as many multiplications as the moments would.
+    which are computed once gradients by rows have cost as much as they would.
     """
 
     def __init__(self, fits):
@@ -177,7 +172,7 @@ class GradientByMoments:
         self.moments = None
 
     def gradient(self, fits, coef):
-        """Gradients at coefficients; None while those by rows take less."""
+        """Gradients at coefficients, or None as long as they are taken by rows."""
         if self.n_by_rows >= 0:
             self.n_by_rows -= 1
             if self.n_by_rows < 0:
@@ -191,10 +186,9 @@ class GradientByMoments:
 
 
 def second_moments(fits):
-    """A_f and c_f of all fits, or None where rows do not come in few groups.
+    """A_f and c_f of all fits, or None if the rows are not of few groups.
 
-    Shapes: A (n_fits, n_columns, n_columns); c (n_fits, n_columns, n_outputs).
-    """
+    Shapes: A (n_fits, n_columns, n_columns); c (n_fits, n_columns, n_outputs)."""
     problem, n_columns = fits.problem, fits.problem.design.shape[1]
     # Rows of a group are left out by the same fits.
     weights, n_rows = fits.row_weights[:, 0], len(problem.target)

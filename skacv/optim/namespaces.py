@@ -12,7 +12,7 @@ def is_on_device(array):
 
 
 def namespace_of(array):
-    """The functions of the array API for an array; of sparse ones NumPy's."""
+    """The functions of the array API for an array; NumPy for a sparse one."""
     return _array_api_compat().array_namespace(array) if is_on_device(array) else np
 
 
@@ -21,7 +21,7 @@ def dtype_of(array):
 
 
 def as_dtype(array, dtype):
-    """An array in another precision, which NumPy names."""
+    """An array in a precision, which is a dtype of NumPy."""
     if not is_on_device(array):
         return array.astype(dtype, copy=False)
     namespace = namespace_of(array)
@@ -29,7 +29,7 @@ def as_dtype(array, dtype):
 
 
 def to_device_of(array, like):
-    """A NumPy array where ``like`` is: in its namespace, on its device."""
+    """A NumPy array, copied to the namespace and the device of ``like``."""
     if not is_on_device(like):
         return array
     array = np.require(array, requirements="CW")
@@ -50,7 +50,7 @@ def to_numpy(array):
 
 
 def empty(shape, dtype, like):
-    """An array to be written to, where ``like`` is."""
+    """An array without values, in the namespace and on the device of ``like``."""
     if not is_on_device(like):
         return np.empty(shape, dtype)
     namespace, device = namespace_of(like), _array_api_compat().device(like)
@@ -63,7 +63,7 @@ def picked(array, index, axis=0):
 
 
 def rows_in(X, index):
-    """Some rows of a matrix of any kind: of a slice, which is no copy, or an index."""
+    """Rows of a matrix of any kind: a view of a slice, a copy of an index."""
     if not is_on_device(X):
         return X[index]
     if isinstance(index, slice):
@@ -72,7 +72,7 @@ def rows_in(X, index):
 
 
 def part_of(matrix, rows, columns):
-    """Part of an array: a view where both are slices, else one copy."""
+    """Rows and columns of an array: a view if both are slices, else one copy."""
     if is_on_device(matrix):
         part = rows_in(matrix, rows)
         if isinstance(columns, slice):
@@ -90,7 +90,7 @@ def is_writeable(array):
 
 
 def free_bytes(array):
-    """Memory that is free where an array is; None where nobody says so."""
+    """Free memory of the device of an array; None if it is not known."""
     if not is_on_device(array):
         return None
     compat = _array_api_compat()

@@ -10,10 +10,9 @@ def n_packed(size):
 
 
 def packed_eigenvalues(triangle, size):
-    """Eigenvalues in increasing order, by Householder's tridiagonal form.
+    """Eigenvalues in increasing order, from Householder's tridiagonal form.
 
-    Shapes: triangle (n_packed(size),).
-    """
+    Shapes: triangle (n_packed(size),), which is overwritten."""
     off_diagonal = np.zeros(max(size - 1, 0))
     for j in range(size - 1, 0, -1):
         column = triangle[n_packed(j) : n_packed(j) + j]

@@ -172,7 +172,7 @@ class Uniform(Penalty):
 
 
 class _Quadratic(Uniform):
-    """A penalty that has no part besides the smooth one."""
+    """A penalty that has a smooth part only."""
 
     is_linear = is_rotation_invariant = True
 

@@ -28,10 +28,9 @@ MOST_COMPONENTS = 100
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner(ComparesArrays):
-    """P g = g - vectors (damping * covectors' g), which leaves most directions as is.
+    """P g = g - vectors (damping * covectors' g), the identity in most directions.
 
-    Shapes: rows (s,) of int; vectors (n_columns, q); covectors (n_columns, q);
-    damping (q,)."""
+    Shapes: rows (s,) of int; vectors, covectors (n_columns, q); damping (q,)."""
 
     rows: np.ndarray
     vectors: object = field(compare=False)
@@ -41,10 +40,7 @@ class Preconditioner(ComparesArrays):
 
     @classmethod
     def of(cls, design, rows, n_components, rng, rounding=0.0):
-        """The preconditioner of some rows of a design.
-
-        Shapes: rows (s,) of int.
-        """
+        """The preconditioner from some rows (s,) of a design."""
         sample = design.rows(rows)
         inner = sample.smaller_gram().astype(np.float64, copy=False) / len(rows)
         n_wanted = min(n_components + 1, len(inner))
@@ -63,11 +59,11 @@ class Preconditioner(ComparesArrays):
         )
 
     def dot(self, gradient):
-        """P times (n_columns, ...)."""
+        """P times an array (n_columns, ...)."""
         return self._with(self.damping, gradient)
 
     def root(self, coef):
-        """The root of P times (n_columns, ...)."""
+        """The square root of P times an array (n_columns, ...)."""
         return self._with(1 - np.sqrt(1 - self.damping), coef)
 
     def _with(self, damping, array):
@@ -78,11 +74,11 @@ class Preconditioner(ComparesArrays):
         return array - (vectors @ parts).reshape(array.shape)
 
     def features(self, design):
-        """Linear predictors of the e_j, (n_rows, q), without products with a kernel."""
+        """Linear predictors (n_rows, q) of the e_j, without products with a kernel."""
         return design.evaluate(self.covectors)
 
     def top_eigenvalue(self, design, rng, tolerance=1e-2):
-        """The largest eigenvalue of P design' design / n_rows, from above."""
+        """An upper bound of the largest eigenvalue of P design' design / n_rows."""
         n_rows, product = design.shape[0], design.smaller_gram_dot()
         if design.side == "columns":
 
@@ -106,10 +102,7 @@ class Preconditioner(ComparesArrays):
 
 
 def damped_shares(eigenvalues, rounding=0.0, power=0.95, null=1e-6):
-    """The share of each direction that stays, (lambda_{q+1} / lambda_j)^a.
-
-    Shapes: eigenvalues (q + 1,).
-    """
+    """Shares (q,) that stay, (lambda_{q+1} / lambda_j)^a, from q + 1 eigenvalues."""
     # Directions with a smaller share of the top eigenvalue are rounding.
     null = max(null * eigenvalues[0], rounding)
     n_seen = np.count_nonzero(eigenvalues > null)
@@ -123,7 +116,7 @@ def automatic_subsample_size(n_rows):
 
 
 def check_subsample_sizes(size, n_components, n_rows):
-    """Raise where a subsample has all rows, or not more rows than directions."""
+    """Raise if a subsample has all rows, or not more rows than directions."""
     if size >= n_rows:
         raise ValueError(
             f"subsample_size must be less than the number of rows, {n_rows}: "
@@ -142,7 +135,7 @@ def critical_batch_size(largest_diagonal, top_eigenvalue):
 
 
 def batch_step(largest_diagonal, top_eigenvalue, batch_size, critical, safety=0.99):
-    """The step of EigenPro 2, or the largest that is stable if that is less."""
+    """The step of EigenPro 2, or the largest stable one if that is less."""
     if top_eigenvalue <= 0:
         return 1.0
     if batch_size < critical:
@@ -154,15 +147,12 @@ def batch_step(largest_diagonal, top_eigenvalue, batch_size, critical, safety=0.
 
 
 def full_batch_step(top_eigenvalue):
-    """The step with all rows at a time, 1 / lambda, half of that of EigenPro 2."""
+    """The step of updates on all rows, 1 / lambda: half of that of EigenPro 2."""
     return 1 / top_eigenvalue if top_eigenvalue > 0 else 1.0
 
 
 def top_eigenpairs(matrix, n, rng, n_more=20, n_rounds=4):
-    """The largest eigenvalues of a positive semi-definite matrix, descending.
-
-    Shapes: returned eigenvalues (n,), vectors (len(matrix), n).
-    """
+    """The n largest eigenvalues of a semi-definite matrix, descending, and vectors."""
     size = n + n_more
     if size > len(matrix) / 4:
         eigenvalues, vectors = eigh(matrix)

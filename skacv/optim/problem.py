@@ -17,10 +17,10 @@ SINGULAR = 1e-10
 
 @dataclass(frozen=True)
 class Problem:
-    """The smooth part f(b) = sum_i w_i l(y_i, x_i' b), for every target.
+    """The smooth part of an objective, f(b) = sum_i w_i l(y_i, x_i' b), of all targets.
 
-    Shapes: design (n_rows, n_columns); target (n_rows, n_targets); row_weights
-    (n_rows, 1)."""
+    Shapes: design (n_rows, n_columns); target (n_rows, n_targets); row_weights (n_rows,
+    1)."""
 
     design: Design
     target: np.ndarray
@@ -33,16 +33,16 @@ class Problem:
 
     @property
     def n_samples(self):
-        """Number of rows of data that the rows are, or stand for."""
+        """Number of rows of the data, which these rows are or stand for."""
         return len(self.target)
 
     @property
     def n_single(self):
-        """Number of rows, at the beginning, that are single rows of the data."""
+        """Number of rows that are single rows of the data; they come first."""
         return len(self.target)
 
     def value(self, predictor):
-        """f summed over the targets, at linear predictors (n_rows, n_targets)."""
+        """f at linear predictors (n_rows, n_targets), summed over the targets."""
         loss = self.loss.value(self.target, predictor)
         return float((self.row_weights * loss).sum(dtype=np.float64))
 
@@ -55,7 +55,7 @@ class Problem:
         return value + 0.5 * penalty.curvature * float(norm)
 
     def objectives(self, trajectory, values=None):
-        """f + g of every iterate, (T + 1,); ``values`` are those of f, where known."""
+        """f + g of every iterate, (T + 1,); ``values`` are those of f, if known."""
         values = self.path_values(trajectory.predictor) if values is None else values
         objectives, first = np.array(values), 0
         for phase in trajectory.phases:
@@ -83,7 +83,7 @@ class Problem:
         return self.loss.reported_factor * values / n_outputs
 
     def mean_loss(self, predictor):
-        """Mean loss over the (weighted) rows and the targets."""
+        """Mean loss over the targets and the rows, by their weights."""
         return float(self.reported_losses(self.value(predictor)))
 
     def path_values(self, predictor, iterates=slice(None)):
@@ -91,12 +91,12 @@ class Problem:
         return path_values(self.loss, self.target, weights, predictor, iterates)
 
     def gradient(self, predictor):
-        """Gradient of f, (n_columns, n_targets), one product with X."""
+        """Gradient of f, (n_columns, n_targets), at linear predictors."""
         slope = self.loss.derivative(self.target, predictor)
         return self.design.t_dot(self.row_weights * slope)
 
     def fitted_on(self, index):
-        """Linear predictors of the minimum of f over some columns, (n_rows, k)."""
+        """Predictors (n_rows, n_targets) of the minimum of f over some columns."""
         if not (self.loss.is_quadratic and len(index)):
             return np.zeros_like(self.target)
         design = self.design.columns(index, self.design.dtype)
@@ -111,7 +111,7 @@ class Problem:
         return hessian(self.design, curvature * self.row_weights[:, :, None])
 
     def batch(self, rows):
-        """The problem of some rows, whose gradient is unbiased for all rows."""
+        """The problem of some rows; its gradient is unbiased for all rows."""
         return replace(
             self,
             design=self.design.rows(rows),
@@ -120,7 +120,7 @@ class Problem:
         )
 
     def sqrt_weighted(self):
-        """Design and target whose rows are multiplied by sqrt(n_rows w_i)."""
+        """Design and target with rows multiplied by sqrt(n_rows w_i)."""
         scale = np.sqrt(len(self.target) * self.row_weights)
         if np.ptp(scale) == 0:
             return self.design, self.target
@@ -128,7 +128,7 @@ class Problem:
 
     @cached_property
     def eigenbasis(self):
-        """Eigenvalues and eigenvectors of the smaller Gram matrix."""
+        """Eigenvalues, over n_rows, and eigenvectors of the smaller Gram matrix."""
         design, _ = self.sqrt_weighted()
         inner = design.smaller_gram().astype(np.float64, copy=False)
         values, vectors = np.linalg.eigh(inner)
@@ -139,9 +139,7 @@ class Problem:
         return []
 
     def row_basis(self, preconditioner):
-        """Eigenvalues, over n_rows, and eigenvectors of the matrix phi_i' P phi_j.
-
-        Shapes: values (n_rows,); vectors (n_rows, n_rows)."""
+        """Eigenvalues, over n_rows, and eigenvectors of the matrix of x_i' P x_j."""
         if preconditioner is None:
             return self.eigenbasis
         for made, basis in self._row_bases:
@@ -163,7 +161,7 @@ class Problem:
         return norms.astype(self.design.dtype)
 
     def eigenvalues(self):
-        """Eigenvalues of :attr:`eigenbasis`, without forming it."""
+        """Eigenvalues of :attr:`eigenbasis`, without the eigenvectors."""
         if "eigenbasis" in vars(self):
             return self.eigenbasis[0]
         design, _ = self.sqrt_weighted()
@@ -178,8 +176,8 @@ class Problem:
 def hessian(design, curvature):
     """Second derivatives of a sum over rows of losses of their linear predictors.
 
-    Shapes: returned (n_columns, n_outputs, n_columns, n_outputs); design (n_rows,
-    n_columns); curvature (n_rows, n_outputs, n_outputs)."""
+    Shapes: design (n_rows, n_columns); curvature (n_rows, n_outputs, n_outputs);
+    returned (n_columns, n_outputs, n_columns, n_outputs)."""
     n_columns, n_outputs = design.shape[1], curvature.shape[1]
     matrix = np.empty((n_columns, n_outputs, n_columns, n_outputs), curvature.dtype)
     for k in range(n_outputs):

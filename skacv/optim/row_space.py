@@ -7,13 +7,12 @@ from .arrays import DenseDesign
 
 
 class RowSpaceDesign(DenseDesign):
-    """Rows by their coordinates in an orthonormal basis of the space they span.
+    """Coordinates of rows in an orthonormal basis of the space that they span.
 
-    With X = Z Q' this is Z. Predictors, norms and inner products are those of X, and a
-    coefficient vector a stands for Q a, that of the columns of X.
+    With X = Z Q' this is Z. Predictors, norms and inner products are those of X, and
+    coefficients a stand for the coefficients Q a of the columns of X.
 
-    Shapes: X (n_rows, n_basis); basis (n_features, n_basis).
-    """
+    Shapes: X (n_rows, n_basis); basis (n_features, n_basis)."""
 
     def __init__(self, X, center=None, row_scale=None, *, basis):
         super().__init__(X, center, row_scale)
@@ -37,16 +36,15 @@ class RowSpaceDesign(DenseDesign):
         return converged
 
     def on_columns(self, coef):
-        """Coefficients of the columns, (n_features, k) or with one more row."""
+        """Coefficients (n_features, k) of the columns, before an intercept if any."""
         n_basis = self.basis.shape[1]
         return np.concatenate([self.basis @ coef[:n_basis], coef[n_basis:]])
 
 
 def row_space(design):
-    """An orthonormal basis of the rows of a design, and their coordinates in it.
+    """Coordinates of rows in an orthonormal basis of their space, and the basis.
 
-    Shapes: design (n_rows, n_columns); coordinates (n_rows, n_rows); basis (n_columns,
-    n_rows)."""
+    Shapes: coordinates (n_rows, n_rows); basis (n_columns, n_rows)."""
     columns = design.dense_columns(np.arange(design.shape[1]), np.float64)
     # LAPACK works in place on the transpose.
     basis, triangle = qr(

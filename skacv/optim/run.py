@@ -20,10 +20,7 @@ from .updates import State
 
 
 class Iterates:
-    """The iterates of all fits, one update after the other.
-
-    ``current`` and ``earlier`` are the last two iterates; the same one at rest.
-    """
+    """Fits that updates move: the last two iterates, the same one twice at rest."""
 
     def __init__(self, fits, current, earlier):
         self.fits, self.state = fits, State(current, earlier)
@@ -31,12 +28,12 @@ class Iterates:
 
     @classmethod
     def at_rest(cls, fits, coef):
-        """From coefficients (n_columns, n_outputs), the same for all fits."""
+        """Fits that all begin at coefficients (n_columns, n_outputs)."""
         start = fits.iterate(fits.start(coef))
         return cls(fits, start, start)
 
     def take(self, step):
-        """Move all fits on by an update."""
+        """Apply an update to all fits."""
         state, update, penalty = self.state_before(step), step.update, step.penalty
         # A screen serves updates of all rows by a prox that holds coefficients at zero.
         if self._screen is None or penalty.is_linear or update.n_batches:
@@ -45,13 +42,13 @@ class Iterates:
             self.state = self._screen.advance(update, penalty, state)
 
     def state_before(self, step):
-        """The state from which an update is taken: at rest where it restarts."""
+        """The state to which a step applies its update: at rest if it restarts."""
         state = self.state
         return State(state.current, state.current) if step.restarts else state
 
 
 def screen_of(fits, least_rows=64):
-    """A Screen if products with X take longer than to choose columns, else None."""
+    """A Screen if products with X cost more than choosing columns, else None."""
     design = fits.problem.design
     if not design.is_matrix:
         return None
@@ -86,15 +83,10 @@ class SideRuns:
 
 
 class LiveRun:
-    """A run that is recorded, and can go on.
+    """A run and its record so far, which can go on.
 
-    Runs with ``side_runs`` begin at their start: these have no record to go on from.
-
-    Attributes
-    ----------
-    t : number of updates so far
-    phases : list of Phase, as far as done
-    is_stopped : whether ``progress`` has ended the run
+    ``t`` is the number of updates so far, ``phases`` those done, and ``is_stopped``
+    whether ``progress`` has ended the run. ``side_runs`` need a run from its start.
     """
 
     # Updates between two tests of convergence, if X is small.
@@ -147,7 +139,7 @@ class LiveRun:
         return Trajectory.recorded(self.problem, coef, self.phases, predictor)
 
     def go_on(self, planned, progress=None):
-        """Take the updates of a plan that have not been taken yet."""
+        """Apply the updates of a plan that have not been applied yet."""
         phases, n_skipped = remaining_phases(planned, self.phases)
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
         # Room for all that is planned, within bounds: the run may end far earlier.
@@ -191,10 +183,7 @@ class LiveRun:
         self.phases = done
 
     def _add(self, states, phase):
-        """Record the iterates after some updates; return whether the run converged.
-
-        Updates after the first converged one are discarded.
-        """
+        """Record states up to the first converged one; return whether there is one."""
         side_runs, coef = self.side_runs, [self._record["coef"][self.t]]
         of_problem = (SideRuns if side_runs is None else side_runs).of_problem
         for state in states:
@@ -218,13 +207,13 @@ class LiveRun:
         return has_converged
 
     def _make_room(self, n_updates):
-        """Room in the record for as many updates as ``n_updates``."""
+        """Reserve room in the record for ``n_updates`` more."""
         n_used = self.t + 1
         for name, array in self._record.items():
             self._record[name] = with_room(array, n_used, n_used + n_updates)
 
     def _n_until_converged(self, coef):
-        """Number of updates up to the first one within the tolerance, or 0."""
+        """Number of updates up to the first within the tolerance, or 0."""
         design = self.problem.design
         converged = design.are_converged(np.diff(coef, axis=0), coef[1:], self.tol)
         return int(converged.argmax()) + 1 if converged.any() else 0
@@ -240,7 +229,7 @@ class LiveRun:
 
 
 def divergence(problem, phase):
-    """The error for diverging iterates, with the largest stable step."""
+    """The error for diverging iterates, which names the largest stable step."""
     stable = phase.largest_stable_step(phase.smoothness(problem))
     step_size = phase.schedule.step_size
     advice = "use a smaller one, or another solver."

@@ -22,22 +22,20 @@ from .updates import State
 
 
 def may_move(penalty, bound, step_size, scale=1.0):
-    """Whether zero coefficients may become nonzero, given bounds of their gradients.
+    """Whether zeros may become nonzero, by bounds (n_columns, ...) of gradients.
 
-    ``scale`` multiplies the penalty, at least.
-
-    Shapes: bound (n_columns, ...).
+    ``scale`` is the least factor of the penalty in any fit.
     """
     size, step = step_size * bound, step_size * scale
     return (penalty.prox(size, step) != 0) | (penalty.prox(-size, step) != 0)
 
 
 class WorkingColumns:
-    """Some columns of a design, which more can join: a design as far as updates ask.
+    """Some columns of a design, which other columns can join.
 
-    Columns are copied when a product needs them, in few parts side by side: each is
-    copied few times, however often some join. ``index`` has them in the order in which
-    they have joined.
+    ``index`` lists them in the order in which they joined. A column is copied when a
+    product needs it, into one of few designs, which double in size: each is copied few
+    times.
     """
 
     is_matrix = is_on_device = is_dual = False
@@ -52,7 +50,7 @@ class WorkingColumns:
         return len(self.index)
 
     def join(self, index):
-        """Add columns, increasing ones."""
+        """Add columns, in increasing order."""
         self.index = np.concatenate([self.index, index])
         self._joined.append(index)
 
@@ -65,7 +63,7 @@ class WorkingColumns:
         self._joined = [] if parts else [index]
 
     def dot(self, coef):
-        """Linear predictors, (n_working, k) -> (n_rows, k)."""
+        """Linear predictors (n_rows, k) of coefficients (n_working, k)."""
         first, product = 0, 0
         for part in self._selected():
             last = first + part.shape[1]
@@ -73,11 +71,11 @@ class WorkingColumns:
         return product
 
     def t_dot(self, slopes):
-        """The gradient, (n_rows, k) -> (n_working, k)."""
+        """The gradient (n_working, k) of slopes (n_rows, k)."""
         return np.concatenate([part.t_dot(slopes) for part in self._selected()])
 
     def as_design(self):
-        """One design of them all."""
+        """One design of all working columns."""
         parts = self._selected()
         while len(parts) > 1:
             last = parts.pop()
@@ -85,7 +83,7 @@ class WorkingColumns:
         return parts[0]
 
     def _selected(self):
-        """Designs of all working columns, side by side."""
+        """Designs that together have all working columns, in order."""
         parts = self._parts
         for index in filter(len, self._joined):
             # All columns of a design are the design itself.
@@ -100,8 +98,7 @@ class WorkingColumns:
 class GradientBounds:
     """Bounds of gradients, from products of X with orthonormal slopes Q.
 
-    Slopes are ``n_vectors`` side by side, output after output those of all fits, each
-    with directions Q of its own.
+    There are ``n_vectors`` slopes, for each output and fit, and each has a Q.
     """
 
     def __init__(self, fits, n_vectors, n_most=16):
@@ -122,9 +119,7 @@ class GradientBounds:
         self._rounding, self._most_error = ROUNDINGS * eps, np.sqrt(eps)
 
     def bounds(self, slopes):
-        """Bounds of the sizes of all gradients of a column together, (n_columns,).
-
-        Shapes: slopes (n_vectors, n_rows)."""
+        """Bounds (n_columns,) of all gradients, at slopes (n_vectors, n_rows)."""
         c, rest = self._project(slopes)  # s = Q c + rest
         missing = np.linalg.norm(rest, axis=1) + self._error(slopes, c)
         bounds = _combine(c, self._products[:, : self._n])  # X'Q c
@@ -133,7 +128,7 @@ class GradientBounds:
         return bounds.max(axis=0)
 
     def learn(self, slopes, gradients):
-        """Add what is new in some slopes, and in the products of X with them, to Q.
+        """Extend Q by some slopes, of which the gradients are the products with X.
 
         Shapes: slopes (n_vectors, n_rows); gradients (n_vectors, n_columns)."""
         if self._n == self.n_most:
@@ -153,29 +148,30 @@ class GradientBounds:
         self._n += 1
 
     def _project(self, slopes):
-        """c = Q's, and what is left of slopes s."""
+        """Coefficients c = Q's of slopes s, and the rest s - Q c."""
         Q = self._directions[:, : self._n]
         c = np.matmul(Q, slopes[:, :, None])[:, :, 0]
         return c, slopes - _combine(c, Q)
 
     def _error(self, slopes, c):
-        """Bound of the rounding error in a combination of products."""
+        """An upper bound of the rounding error in a combination of products."""
         error = self._rounding * np.linalg.norm(slopes, axis=1)
         return error + (np.abs(c) * self._errors[:, : self._n]).sum(axis=1)
 
 
 def _combine(c, vectors):
-    """Combinations of vectors, (k, m) and (k, m, n) -> (k, n)."""
+    """Combinations (k, n) of vectors (k, m, n) with coefficients (k, m)."""
     return np.matmul(c[:, None, :], vectors)[:, 0]
 
 
 class Screen:
-    """Takes updates of all fits, on as few columns as they can move.
+    """Applies updates to all fits on the few columns that they can change.
 
-    All columns are taken for ``pause`` updates, and twice as many the next time, where
-    a copy of the working columns would be larger than half of X, or where products
-    went through more than 80% of all columns in as many updates. Bounds are multiplied
-    by ``slack`` when columns are chosen, so that a choice holds for some updates.
+    If a copy of the working columns would be larger than ``most_copied`` of X, or
+    products went through more than ``most_used`` of all columns, updates are on all
+    columns for ``pause`` updates, and for twice as many the next time. Bounds are
+    multiplied by ``slack`` when columns are chosen, so that a choice holds for some
+    updates.
     """
 
     def __init__(self, fits, pause=8, most_copied=0.5, most_used=0.8, slack=1.1):
@@ -188,7 +184,7 @@ class Screen:
         self._n_products = self._n_updates = 0
 
     def advance(self, update, penalty, state):
-        """The state after an update, as ``update.advance`` gives it."""
+        """The state after an update: that of ``update.advance``, to rounding."""
         fits, current, earlier = self.fits, state.current, state.earlier
         design = fits.problem.design
         n_columns = design.shape[1]
@@ -257,13 +253,13 @@ class Screen:
         return State(Iterate(coef, predictor), current)
 
     def _predictor(self, coef):
-        """Linear predictors of coefficients, zero outside the working columns."""
+        """Linear predictors of coefficients that are zero on all other columns."""
         if self.working is None:
             return self.fits.predictor(coef)
         return self._working_fits.predictor(coef[self.working.index])
 
     def _moves(self, update, penalty, vectors, slack=1.0):
-        """The columns that the bounds let move, as a mask."""
+        """Mask of the columns that the update may change, by the bounds."""
         bounds = slack * self._bounds.bounds(vectors)[:, None]
         # What is zero under a penalty is zero under a stronger one.
         scale = np.min(self.fits.penalty_scale)
@@ -271,7 +267,7 @@ class Screen:
         return penalty.expand_to_groups(moves[:, 0])
 
     def _join(self, mask):
-        """Let the columns in a mask join, none of which is a working one."""
+        """Add the columns in a mask, of which none is a working column."""
         index = np.flatnonzero(mask)
         if len(index) or not len(self.working):
             self.working.join(index)
@@ -281,7 +277,7 @@ class Screen:
             self._n_products += 2 * np.count_nonzero(mask)
 
     def _take_all(self):
-        """Take all columns for a while, and for longer the next time."""
+        """Use all columns for some updates, and for more the next time."""
         self.working = None
         self._n_left, self._next_pause = self._next_pause, 2 * self._next_pause
         self._n_products = self._n_updates = 0

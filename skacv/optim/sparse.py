@@ -8,12 +8,10 @@ from .design import ROW_BLOCK, MatrixDesign, scaled_gram
 
 
 class SparseDesign(MatrixDesign):
-    """A CSR matrix, lazily centred and scaled: it is never made dense.
-
-    Shapes: X (n_rows, n_columns)."""
+    """A CSR matrix X, centred and scaled as it is read, which is never made dense."""
 
     def _blocks(self):
-        """Consecutive rows of X in double precision: all, if X has it."""
+        """Consecutive rows of X in double precision: all at once if X has it."""
         n_rows, n_columns = self.shape
         if self.X.dtype == self.dtype:
             yield slice(0, n_rows), self.X

@@ -14,7 +14,7 @@ from .blocks import CACHE_BYTES
 
 @cache
 def _controller():
-    """The libraries that are loaded, which takes a while to find out."""
+    """The loaded libraries; to find them takes a while."""
     return ThreadpoolController()
 
 
@@ -24,7 +24,7 @@ _changed = Lock()
 
 @contextmanager
 def in_one_thread():
-    """A context, or a decorator, in which matrices are multiplied by one thread."""
+    """A context or decorator in which products of matrices use one thread."""
     if not _changed.acquire(blocking=False):
         yield
         return
@@ -36,12 +36,12 @@ def in_one_thread():
 
 
 def threads_for(shape):
-    """A context with as many threads as products with an array of that shape take."""
+    """A context with the threads that products with an array of a shape need."""
     return in_one_thread() if 8 * np.prod(shape) < CACHE_BYTES else nullcontext()
 
 
 def in_threads(function, items):
-    """The results of a function for every item, in the order of the items."""
+    """Results of a function for all items, in their order."""
     libraries = [
         item for item in _controller().lib_controllers if item.user_api == "blas"
     ]

@@ -16,8 +16,8 @@ from .updates import Update
 class Phase:
     """``n_updates`` updates with one penalty and one schedule.
 
-    In a recorded trajectory ``n_updates`` is the number of updates done, and
-    ``converged`` says whether the phase ended by the tolerance.
+    In a record ``n_updates`` is the number done, and ``converged`` whether the
+    tolerance ended the phase.
     """
 
     penalty: Penalty
@@ -33,7 +33,7 @@ class Phase:
         return next(iter(self.schedule.updates()))
 
     def smoothness(self, problem):
-        """The largest curvature that limits the step, including the penalty's."""
+        """The largest curvature, of loss and penalty, that limits the step."""
         return smoothness_under(self.schedule, problem) + self.penalty.curvature
 
     def largest_stable_step(self, smoothness):
@@ -47,7 +47,7 @@ def smoothness_under(schedule, problem):
 
 
 def first_updates(planned, n_updates):
-    """The beginning of a plan, at most ``n_updates``; all of it if None."""
+    """The phases of the first ``n_updates`` of a plan; all phases for None."""
     if n_updates is None:
         return list(planned)
     phases = []
@@ -60,9 +60,9 @@ def first_updates(planned, n_updates):
 
 
 def remaining_phases(planned, done):
-    """The phases of a plan after those ``done``, and how much of the first is done.
+    """The phases of a plan that are not ``done``, and the updates done of the first.
 
-    A plan that does not continue the last recorded phases remains as a whole.
+    All phases remain if the plan does not continue the last phases done.
     """
     # The largest number of phases of the plan that equal the last recorded ones.
     for n_begun in range(min(len(planned), len(done)), 0, -1):
@@ -91,10 +91,7 @@ def n_planned_updates(planned, done):
 
 
 class Step(NamedTuple):
-    """An update from iterate t and the one ``before``: the same one where it restarts.
-
-    Every phase restarts, at rest.
-    """
+    """An update from iterate t and the one ``before``: t itself where it restarts."""
 
     t: int
     before: int
@@ -107,7 +104,7 @@ class Step(NamedTuple):
 
 
 def updates_of(phase, first, n_taken=0):
-    """Updates of a phase after ``n_taken`` of them, as :class:`Step`."""
+    """The updates of a phase after ``n_taken`` of them, each a :class:`Step`."""
     n_updates, first_t = phase.n_updates, first + n_taken
     for t, update in enumerate(
         islice(phase.schedule.updates(), n_taken, n_updates), first_t
@@ -116,7 +113,7 @@ def updates_of(phase, first, n_taken=0):
 
 
 def iterate(updates, follower):
-    """The only loop over updates: of runs, refits, and all that follows a run."""
+    """The only loop over updates: of runs, of refits, and of all that follows a run."""
     for step in updates:
         follower.take(step)
         yield step
@@ -124,7 +121,7 @@ def iterate(updates, follower):
 
 @dataclass
 class Trajectory:
-    """The record of a run; T updates leave T + 1 rows.
+    """The record of a run: T updates, T + 1 iterates.
 
     Shapes: coef (T + 1, n_columns, n_outputs); predictor (T + 1, n_rows, n_outputs)."""
 
@@ -138,7 +135,7 @@ class Trajectory:
 
     @classmethod
     def recorded(cls, problem, coef, phases, values=None):
-        """A trajectory from its coefficients.
+        """A trajectory from its coefficients, and its predictors if they were kept.
 
         Shapes: coef (T + 1, n_columns, n_outputs); values (T + 1, n_rows, n_outputs).
         """
@@ -154,7 +151,7 @@ class Trajectory:
         return cls(None, None, phases)
 
     def updates(self):
-        """Every update, in order, as :class:`Step`."""
+        """Every update in order, each a :class:`Step`."""
         first = 0
         for phase in self.phases:
             yield from updates_of(phase, first)
@@ -166,7 +163,7 @@ class Trajectory:
         return follower
 
     def first_updates(self):
-        """The first update and the penalty of every phase: the others are alike."""
+        """The first update of every phase, which stands for all, and the penalty."""
         updates = []
         for phase in self.phases:
             updates.append((phase.first_update, phase.penalty))
@@ -176,13 +173,13 @@ class Trajectory:
         return all(u.is_affine and p.is_linear for u, p in self.first_updates())
 
     def expand_to_groups(self, mask):
-        """The columns in a mask, and those whose prox depends on theirs."""
+        """The columns in a mask, and those whose prox depends on them in any phase."""
         for phase in self.phases:
             mask = phase.penalty.expand_to_groups(mask)
         return mask
 
     def as_gradient_descent(self):
-        """The same run as plain gradient descent, in the preconditioned eigenbasis."""
+        """The run in the preconditioned eigenbasis, where it is gradient descent."""
         phases = [
             replace(
                 phase,
@@ -194,7 +191,7 @@ class Trajectory:
         return replace(self, phases=phases)
 
     def first(self, n_updates):
-        """The beginning of it, as if it had ended there."""
+        """The record of the first updates, as if the run had ended there."""
         if n_updates == self.n_updates:
             return self
         # Copied where a fit keeps them, and the rest would stay allocated.
@@ -209,7 +206,7 @@ class Trajectory:
         return replace(self, coef=self.coef[:, :, [k]], predictor=predictor)
 
     def preconditioner(self):
-        """The preconditioner that all updates share, or None."""
+        """The preconditioner of all updates, or None."""
         preconditioners = [update.preconditioner for update, _ in self.first_updates()]
         if any(
             preconditioner != preconditioners[0] for preconditioner in preconditioners
@@ -226,12 +223,12 @@ class Trajectory:
         return np.unique(np.concatenate(rows))
 
     def batches(self):
-        """The batches that every update goes through, a tuple each; none is of all."""
+        """The batches of every update, a tuple each; empty if it uses all rows."""
         return [
             step.update.batches if step.update.n_batches else ()
             for step in self.updates()
         ]
 
     def n_batches(self):
-        """Batches of rows that an update goes through at most, 0 if it takes all."""
+        """The largest number of batches in an update; 0 if updates use all rows."""
         return max((update.n_batches for update, _ in self.first_updates()), default=0)

@@ -239,10 +239,7 @@ class ProximalGradient(_GradientUpdate):
 
 
 class Objectives(NamedTuple):
-    """The objectives of all fits at an iterate, which damped steps compare.
-
-    Shapes: values (n_fits,); rounding (n_fits,).
-    """
+    """Objectives (n_fits,) of all fits at an iterate, and bounds of their rounding."""
 
     values: np.ndarray
     rounding: np.ndarray
@@ -280,7 +277,7 @@ class NewtonStep(Update):
         return State(following, state.current, memory=objectives)
 
     def _objectives_at(self, fits, penalty, current, objectives=None):
-        """The objectives where an update begins, unless the last one left them."""
+        """The objectives where an update begins, unless the last one computed them."""
         if objectives is not None or fits.problem.loss.is_quadratic:
             return objectives
         if current.predictor is None:
@@ -400,7 +397,7 @@ class Pass(ComparesArrays, _GradientUpdate):
         return State(fits.iterate(coef), state.current, visited)
 
     def _followed(self, fits, state):
-        """The same where gradients are slopes of rows: predictors are carried along."""
+        """The pass of a kernel: gradients are slopes, and predictors follow along."""
         design, P = fits.problem.design, self.preconditioner
         coef, predictor = state.current
         shape, predictor = predictor.shape, predictor.reshape(len(predictor), -1)
@@ -441,11 +438,10 @@ class Pass(ComparesArrays, _GradientUpdate):
 
 
 class BatchStep(NamedTuple):
-    """A step on one batch of a pass.
+    """A step on the rows of one batch of a pass.
 
-    Shapes: coef (n_columns, n_outputs, n_fits); predictor (n_batch, n_outputs, n_fits);
-    following (n_columns, n_outputs, n_fits).
-    """
+    Shapes: coef, following (n_columns, n_outputs, n_fits); predictor (n_batch,
+    n_outputs, n_fits)."""
 
     rows: np.ndarray
     coef: np.ndarray

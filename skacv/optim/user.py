@@ -92,7 +92,7 @@ class UserUpdate:
 
 @dataclass(frozen=True)
 class UserStep(Update):
-    """One call of the function."""
+    """One call of the user's function."""
 
     schedule: UserUpdate
     t: int
@@ -119,7 +119,7 @@ class UserStep(Update):
         return self.schedule.function(self.t, *arguments)
 
     def arguments(self, fits, penalty, state):
-        """The :class:`Arguments` at the state of a run."""
+        """The :class:`Arguments` in the state of a run."""
         current, earlier, memory = state.current, state.earlier, state.memory
         gradient = fits.objective_gradient(penalty, current)
         if memory is None:  # at rest, or begun from a record
@@ -139,7 +139,8 @@ class UserStep(Update):
     def tangents(self, arguments, moves, difference=1e-5):
         """Derivatives of the next iterate, before the prox, and of the next state.
 
-        Shapes: coef (n_columns, n_outputs, n_tangents)."""
+        Shapes: iterates and gradients of ``moves`` (n_columns, n_outputs, n_tangents).
+        """
         if self.schedule.tangent is not None:
             derivative = self.schedule.tangent(self.t, arguments, moves)
             return (derivative, None) if self.schedule.start is None else derivative
@@ -206,7 +207,7 @@ def _size(array, axis=None):
 
 
 def _map(function, *trees):
-    """Apply a function to the arrays in tuples and dicts of the same structure."""
+    """Apply a function to the arrays in tuples and dicts of equal structure."""
     first = trees[0]
     if first is None:
         return None
