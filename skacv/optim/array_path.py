@@ -118,7 +118,7 @@ class Predictors(ArrayPath):
     def _block(self, number):
         """Predictors of a block of iterates; meaningless after the last iterate."""
         if number not in self._known:
-            # As many at the end as elsewhere: a product rounds as its shape has it.
+            # The last block is as long as all: a product rounds by its shape.
             iterates = np.arange(self._size * number, self._size * (number + 1))
             predictor = self.of_rows(EVERY, np.minimum(iterates, len(self) - 1))
             # An iterate and the one before may lie in two blocks.
@@ -196,7 +196,7 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
 
     Shapes: target (n_rows, n_outputs); weights (n_rows,); predictor (n_iterates,
     n_rows, n_outputs); returned (n_iterates,)."""
-    # Output after output, as products of arrays are.
+    # In Fortran order, as products of arrays are.
     target = np.asfortranarray(target)[:, :, None]
     weights = weights.astype(np.float64)
     numbers = range(predictor.shape[0])[iterates]
@@ -208,7 +208,7 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
         for rows in blocks(len(target), 8 * n_each):
             z = predictor.of_rows(rows, block).transpose(1, 2, 0)
             value = loss.value(target[rows], z).sum(axis=1, dtype=np.float64)
-            # Not by BLAS: it rounds as the number of iterates has it.
+            # Not by BLAS, whose rounding depends on the number of iterates.
             values[part] += np.einsum("nt,n->t", value, weights[rows])
     return values
 

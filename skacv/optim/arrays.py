@@ -60,7 +60,7 @@ class ArrayDesign(MatrixDesign):
     """An array of any namespace, centred and scaled as it is read."""
 
     _namespace = np
-    # To where X is, and from there.
+    # Conversions to the namespace of X, from it, and to a precision.
     _to_device = _to_numpy = _as_dtype = staticmethod(np.asarray)
 
     # Inner products are of centred rows, in double precision: those of X, corrected for
@@ -84,12 +84,12 @@ class ArrayDesign(MatrixDesign):
             else:
                 block = self.X[rows, columns]
             if self.center is not None:
-                # In double precision, as the centre.
+                # The difference is in double precision, as the centre is.
                 block = block - self._to_device(self.center[columns].T)
             if self.row_scale is not None:
                 scale = self.row_scale[rows].astype(self.dtype, copy=False)
                 block = block * self._to_device(scale)
-            # Last: large means that are taken off cost no digits.
+            # Converted last, so that large means cost no digits.
             yield rows, self._as_dtype(block, dtype)
 
     def _centered_columns(self, columns):
@@ -142,7 +142,7 @@ class DenseDesign(ArrayDesign):
 
     _block_bytes, _least_rows = CACHE_BYTES, ROW_BLOCK
 
-    # From the left: BLAS takes half the time where a few vectors lie side by side.
+    # Vectors multiply from the left: BLAS takes half the time for a few of them.
     def _times(self, coef):
         if self.X.dtype == np.float32 and self._needs_digits(coef.dtype):
             product = np.zeros((coef.shape[1], len(self.X)), coef.dtype)
@@ -181,7 +181,7 @@ class DenseDesign(ArrayDesign):
     def _tiles(self, dtype):
         """X in a precision, in parts that stay in cache."""
         n_rows, n_columns = self.shape
-        # At least ROW_BLOCK rows.
+        # So narrow that a tile has ROW_BLOCK rows or more.
         width, center = min(max(n_columns, 1), n_per_block(8 * ROW_BLOCK)), None
         if dtype == np.float32:
             center = self.center[:, 0].astype(dtype)

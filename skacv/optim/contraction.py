@@ -16,7 +16,7 @@ class Shares:
             self.earlier = self.current
         full = self.curvature + (step.penalty.common_curvature() or 0.0)
         factor, earlier = step.update.multipliers(full)
-        # Affine, with the minimum for fixed point.
+        # The update is affine, and its fixed point is the minimum.
         end = np.divide(self.curvature, full, out=np.zeros_like(full), where=full > 0)
         following = end + factor * (self.current - end) + earlier * (self.earlier - end)
         self.earlier, self.current = self.current, following

@@ -41,7 +41,7 @@ def check_plan(problem, planned):
         if type(schedule) not in _checked:
             check_schedule(schedule)
         penalty.check(n_columns)
-        # Weights of coefficients are ours.
+        # Weights of coefficients belong to this package: what they weigh is checked.
         uniform = getattr(penalty, "penalty", penalty)
         if type(uniform) not in _checked:
             step_size, strength = schedule.step_size, uniform.strength
@@ -83,7 +83,7 @@ def check_loss(loss, target):
     ahead, behind = point + DIFFERENCE * along, point - DIFFERENCE * along
     slope = loss.derivative(target, point)
     rise = (loss.value(target, ahead) - loss.value(target, behind)).sum(axis=1)
-    # Beside large targets, differences of slopes are rounded.
+    # Next to large targets, differences of slopes have fewer digits.
     rounding = np.finfo(float).eps * np.abs(slope).max(initial=0) / DIFFERENCE
     if not _agree((slope * along).sum(axis=1), rise / (2 * DIFFERENCE)):
         raise ValueError(

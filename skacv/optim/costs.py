@@ -14,9 +14,9 @@ ENTRY = 7
 DERIVATIVE = 30
 # A call of NumPy on arrays of a few entries.
 CALL = 20_000
-# The eigendecomposition of a symmetric matrix of n rows takes so many times n**3.
+# The eigendecomposition of a symmetric matrix of n rows, over n**3.
 EIGEN = 8
-# A QR decomposition takes so many times n_rows * n_columns**2.
+# A QR decomposition, over n_rows * n_columns**2.
 QR = 5
 
 

@@ -211,7 +211,7 @@ class ColumnDesign(Design):
         """
         if self.side == "rows":
             vectors = self.t_dot(vectors.astype(self.dtype, copy=False))
-            # Orthonormal to rounding, which a division by the norms would not be.
+            # A division by the norms would leave them less orthogonal.
             vectors, _ = np.linalg.qr(vectors.astype(np.float64))
         return vectors.astype(self.dtype, copy=False)
 

@@ -75,7 +75,7 @@ class Weighted(ComparesArrays, Penalty):
 
     def terms(self, coef: np.ndarray) -> np.ndarray:
         weights = self._beside(coef)
-        # Without a weight nothing is forbidden either, where a term is infinite.
+        # A coefficient of weight zero may be where its term is infinite.
         return weights * np.where(weights > 0, self.penalty.terms(coef), 0)
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:

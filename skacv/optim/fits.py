@@ -52,7 +52,7 @@ class WeightedFits:
         weights = Weights(problem.row_weights) if weights is None else weights
         design, dtype = problem.design, problem.design.dtype
         self.problem = problem
-        # In memory fit after fit, as products with an array are.
+        # The rows of a fit are contiguous, as in products with an array.
         self.row_weights = np.asfortranarray(weights.rows, dtype)[:, None, :]
         self.n_fits = self.row_weights.shape[2]
         scale = np.asarray(weights.penalty_scale, dtype)
@@ -69,7 +69,7 @@ class WeightedFits:
         is_large = n_bytes > LARGE_BYTES and not self.refits_intercept
         self.goes_by_blocks = is_large and is_in_memory
         self._by_moments = None
-        if target is None:  # output after output, as products with an array are
+        if target is None:  # in Fortran order, as products with an array are
             target = np.asfortranarray(problem.target)[:, :, None]
             if problem.loss.is_quadratic and is_in_memory:
                 size = design.shape[1] ** 2
@@ -101,7 +101,7 @@ class WeightedFits:
 
     def start(self, coef):
         """Coefficients (n_columns, n_outputs), repeated for every fit."""
-        # In memory fit after fit, as products with an array take them.
+        # The coefficients of a fit are contiguous, as products with an array take them.
         return np.moveaxis(np.repeat(coef[None], self.n_fits, axis=0), 0, 2)
 
     def iterate(self, coef):
@@ -266,7 +266,7 @@ def sum_over_blocks(fits, function, coef):
         predictor += intercepts
         return function(rows, design, predictor)
 
-    # Rows of X and of predictors: a design may be sparse, a block is its dense bytes.
+    # A row of a block: of X, as if it were dense, and of predictors.
     n_each = coef[0].size + len(coef)
     parts = in_threads(of_block, blocks(len(fits.target), coef.itemsize * n_each))
     sums = next(parts)

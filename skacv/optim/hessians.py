@@ -13,7 +13,7 @@ def newton_direction(fits, penalty, iterate):
     gradient = fits.objective_gradient(penalty, iterate)
     ridges = fits.penalty_scale * penalty.smooth_gradient(np.ones_like(gradient))
     if fits.problem.loss.is_quadratic and np.ptp(ridges[:, 0, 0]) == 0:
-        # The Hessian never changes: it is decomposed once, gradient = V (D + ridge) ..
+        # The Hessian, V diag(D + ridge) V', never changes: it is decomposed once.
         for r, ridge in enumerate(ridges[0, 0]):
             values, vectors = _eigenpairs(fits, r)
             parts = vectors.T @ gradient[:, :, r]
@@ -90,7 +90,7 @@ def _weighted_hessian(fits, r, curvature):
         design = design.centered(weights)
     matrix = hessian(design, curvature * weights[:, :, None])
     if fits.columns is not None:
-        # Not before: columns of X are never written anew.
+        # Afterwards, since X is not copied to scale its columns.
         factor = fits.columns.factor[:, r, None]
         matrix *= factor[:, :, None, None]
         matrix *= factor

@@ -92,7 +92,7 @@ class KernelMatrix:
             matrix[: rows.start, rows] = matrix[rows, : rows.start].T
 
         list(self.map(fill, row_blocks(X, len(self), self.dtype)))
-        # A view of the diagonal entries, one in every row.
+        # A view of the diagonal.
         namespace.reshape(matrix, (-1,))[:: len(self) + 1] = diagonal
         return matrix
 

@@ -51,7 +51,7 @@ class Moments:
 
 def blocks_of_rows(n_rows, width, n_groups):
     """Slices of rows that stay in cache, or are many beside the groups."""
-    # A sum of products of more rows than columns outweighs adding it to its group.
+    # Products of so many rows take longer than to add their sum to a group.
     size = max(n_per_block(8 * width, CACHE_BYTES), 2 * width * n_groups)
     return slices(n_rows, size)
 
@@ -119,7 +119,7 @@ def pseudo_rows(moments):
     turn = np.sqrt(width + 1) * helmert(width + 1).T
     rows, weights = [], []
     for group in moments:
-        # R, from columns of equal size: small ones keep their digits next to large.
+        # R from scaled columns: small ones keep their digits next to large ones.
         covariance = group.scatter / group.weight
         sizes = np.sqrt(np.clip(np.diagonal(covariance), 0, None))
         divisors = np.where(sizes > 0, sizes, 1)
@@ -193,7 +193,7 @@ def second_moments(fits):
     # Rows of a group are left out by the same fits.
     weights, n_rows = fits.row_weights[:, 0], len(problem.target)
     width = n_columns + problem.target.shape[1]
-    # To add a group takes about as long as so many rows.
+    # To add a group takes about as long as ENTRY rows.
     n_most = min(n_rows // ENTRY, MEMORY_BYTES // (8 * width**2))
     groups = group_rows((weights > 0).T, n_rows, n_most)
     if groups is None:
@@ -201,7 +201,7 @@ def second_moments(fits):
     group, codes = groups
     sample = np.empty(len(codes), np.intp)
     sample[group] = np.arange(n_rows)
-    # And all weights of a group are those of the problem times one share for each fit.
+    # All weights of a group are those of the problem times a share for each fit.
     shares = weights[sample] / problem.row_weights[sample].astype(np.float64)
     rounding = ROUNDINGS * np.finfo(problem.row_weights.dtype).eps
     expected = shares[group] * problem.row_weights

@@ -275,7 +275,7 @@ class ElasticNet(Uniform):
         return np.full_like(coef, self.strength * (1 - self.l1_ratio))
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
-        # A pure ridge has no finite one; 1e-3 is what scikit-learn takes there.
+        # A pure ridge has no finite one: it takes the ratio 1e-3, as in scikit-learn.
         return super().largest_strength(gradient, smoothness) / max(self.l1_ratio, 1e-3)
 
 
@@ -293,7 +293,7 @@ class NonnegativeElasticNet(ElasticNet):
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         shifted = np.maximum(super().prox(point, step_size), 0)
-        # A step of zero is that of a weight of zero: the sign is free too.
+        # A weight of zero gives a step of zero, and leaves the sign free.
         return np.where(np.equal(step_size, 0), point, shifted)
 
     def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:

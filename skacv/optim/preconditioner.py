@@ -50,7 +50,7 @@ class Preconditioner(ComparesArrays):
         vectors = vectors[:, : len(share)]
         vectors = sample.directions(vectors, np.sqrt(len(rows) * top))
         return cls(
-            # Without any direction the rows have no part in the run.
+            # Without directions the run does not depend on these rows.
             rows=rows if len(share) else rows[:0],
             vectors=vectors,
             covectors=sample.covectors(vectors),
@@ -103,7 +103,7 @@ class Preconditioner(ComparesArrays):
 
 def damped_shares(eigenvalues, rounding=0.0, power=0.95, null=1e-6):
     """Shares (q,) that stay, (lambda_{q+1} / lambda_j)^a, from q + 1 eigenvalues."""
-    # Directions with a smaller share of the top eigenvalue are rounding.
+    # Eigenvalues below this share of the largest one are rounding.
     null = max(null * eigenvalues[0], rounding)
     n_seen = np.count_nonzero(eigenvalues > null)
     q = max(0, min(len(eigenvalues), n_seen) - 1)

@@ -149,7 +149,7 @@ class Problem:
         features = preconditioner.features(design).astype(np.float64, copy=False)
         inner = design.outer_gram().astype(np.float64, copy=False)
         inner -= (features * preconditioner.damping) @ features.T
-        # The transpose is as good, and LAPACK works in place on it.
+        # LAPACK works in place on the transpose of this symmetric matrix.
         values, vectors = eigh(inner.T, overwrite_a=True, check_finite=False)
         basis = np.clip(values, 0, None) / len(features), vectors
         self._row_bases.append((preconditioner, basis))
@@ -181,7 +181,7 @@ def hessian(design, curvature):
     n_columns, n_outputs = design.shape[1], curvature.shape[1]
     matrix = np.empty((n_columns, n_outputs, n_columns, n_outputs), curvature.dtype)
     for k in range(n_outputs):
-        # The loss is convex, and a symmetric product is half the work.
+        # Curvatures are not negative, and a symmetric product is half the work.
         matrix[:, k, :, k] = design.scaled_rows(np.sqrt(curvature[:, k, [k]])).gram()
         for m in range(k):
             part = design.weighted_gram(curvature[:, k, [m]])

@@ -132,7 +132,7 @@ class LiveRun:
         n_iterates = self.t + 1
         coef, predictor = self._record["coef"], self._record.get("predictor")
         if n_iterates < len(coef):
-            # A fit keeps them, and the rest would stay allocated.
+            # A view that a fit keeps would keep the whole array allocated.
             coef = coef[:n_iterates].copy()
         if predictor is not None:
             predictor = predictor[:n_iterates]
@@ -233,7 +233,7 @@ def divergence(problem, phase):
     stable = phase.largest_stable_step(phase.smoothness(problem))
     step_size = phase.schedule.step_size
     advice = "use a smaller one, or another solver."
-    # Batches, and losses without a bound of their curvature, may bear less.
+    # Batches, and losses of unbounded curvature, may need a smaller one.
     if step_size > stable:
         advice = (
             f"the largest stable step for these data is {stable:.6g}. Use a smaller "

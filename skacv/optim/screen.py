@@ -111,7 +111,7 @@ class GradientBounds:
         shape = n_vectors, self.n_most
         self._directions = np.empty((*shape, n_rows), design.dtype)
         self._products = np.empty((*shape, n_columns), design.dtype)
-        # How far off the products may be by rounding, in units of a column's norm.
+        # Bounds of the rounding of the products, in units of a column's norm.
         self._errors = np.empty(shape, design.dtype)
         self._n = 0
         # Columns that are selected are rounded to the precision of X.
@@ -178,9 +178,9 @@ class Screen:
         self.fits, self.pause, self.slack = fits, pause, slack
         self.most_copied, self.most_used = most_copied, most_used
         self._bounds = self.working = None
-        # Updates for which all columns are still taken, and will be the next time.
+        # Updates on all columns that are still to come, and their number the next time.
         self._n_left, self._next_pause = 0, pause
-        # Columns that products have gone through since so many updates.
+        # Columns that products went through in the last ``_n_updates`` updates.
         self._n_products = self._n_updates = 0
 
     def advance(self, update, penalty, state):
@@ -208,8 +208,8 @@ class Screen:
         if self._bounds is None:
             self._bounds = GradientBounds(fits, len(vectors))
 
-        # Columns that the bounds let move: a few of them join, more than would add up
-        # to a product with X ask for it.
+        # Columns that the bounds let change: a few of them join; many are worth a
+        # product with X.
         mask = self._moves(update, penalty, vectors)
         if self.working is not None:
             mask[self.working.index] = False
@@ -228,7 +228,7 @@ class Screen:
             elif self.working is not None and len(self.working) <= 2 * n_working:
                 mask[self.working.index] = False
                 self._join(mask)
-            else:  # too many of the working columns are of no use
+            else:  # more than half of the working columns are of no use
                 self.working = WorkingColumns(design)
                 self._join(mask)
 
@@ -238,7 +238,7 @@ class Screen:
             index, penalty_on = self.working.index, self._on_columns(penalty)
         if gradient is None:
             gradient = self._working_fits.gradient_of(slopes)
-        else:  # to the last digit what it would be without a screen
+        else:  # the same, to the last digit, as without a screen
             gradient = gradient[index]
         coef = np.zeros_like(current.coef)
         coef[index] = update.apply(

@@ -16,7 +16,7 @@ class SparseDesign(MatrixDesign):
         if self.X.dtype == self.dtype:
             yield slice(0, n_rows), self.X
             return
-        # As much to a block as its sums over rows have entries.
+        # A block has as many entries as its sums over rows.
         n_each = max(CACHE_BYTES // 8, n_columns)
         size = n_rows * n_each // max(self.X.nnz, 1)
         for rows in slices(n_rows, size):
@@ -119,7 +119,7 @@ class SparseDesign(MatrixDesign):
         return SparseDesign(X, center, self.row_scale)
 
     def dense_columns(self, index, dtype):
-        # To take columns out of all rows at once is much faster.
+        # Columns of all rows at once: block by block is much slower.
         selection = self.X[:, index].astype(self.dtype, copy=False).toarray()
         if self.center is not None:
             selection -= self.center[index].T

@@ -18,7 +18,7 @@ def _controller():
     return ThreadpoolController()
 
 
-# Held by whoever has changed the number of threads, which is that of the process.
+# Held while the number of threads, which is that of the process, is changed.
 _changed = Lock()
 
 

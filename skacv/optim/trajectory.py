@@ -194,7 +194,7 @@ class Trajectory:
         """The record of the first updates, as if the run had ended there."""
         if n_updates == self.n_updates:
             return self
-        # Copied where a fit keeps them, and the rest would stay allocated.
+        # A view that a fit keeps would keep the whole array allocated.
         return Trajectory(
             self.coef[: n_updates + 1].copy(),
             self.predictor.first(n_updates + 1),

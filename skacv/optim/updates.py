@@ -322,7 +322,7 @@ class SimplifiedNewtonStep(NewtonStep):
         objectives = self._objectives_at(fits, penalty, current, objectives)
         point = current if objectives is None else objectives.point
         gradient = fits.objective_gradient(penalty, point)
-        # Outputs of one fit after the other are one vector.
+        # All coefficients of a fit are one vector.
         flat = gradient.reshape(-1, gradient.shape[2])
         direction = np.einsum("fij,jf->if", inverses, flat).reshape(gradient.shape)
         following, objectives = self._damped(

@@ -144,7 +144,7 @@ class UserStep(Update):
         if self.schedule.tangent is not None:
             derivative = self.schedule.tangent(self.t, arguments, moves)
             return (derivative, None) if self.schedule.start is None else derivative
-        # Small beside both, tangent by tangent.
+        # For every tangent, small relative to the coefficients and to the gradients.
         step = difference * np.minimum(
             _size(arguments.coef) / _size(moves.coef, axis=(0, 1)),
             _size(arguments.gradient) / _size(moves.gradient, axis=(0, 1)),
