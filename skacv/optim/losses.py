@@ -364,7 +364,7 @@ LOSSES = (
 
 
 def _exponentials(predictor):
-    """Of every row the largest z, exp(z - largest), and their sum.
+    """The largest z of every row, exp(z - largest), and the sums of these.
 
     Shapes: predictor z (n_rows, n_outputs, ...)."""
     largest = predictor[:, 0].copy(order="K")

@@ -62,7 +62,7 @@ StepSize: TypeAlias = float | np.ndarray
 
 @dataclass(frozen=True)
 class Penalty:
-    """Base class of all penalties, without a proximal and without a smooth part.
+    """Base class of all penalties, which has neither a prox nor a smooth part.
 
     ``is_rotation_invariant`` says whether its value, gradient, prox and
     ``largest_strength`` are the same in any orthonormal basis of the coefficients.
@@ -285,7 +285,7 @@ class NonnegativeElasticNet(ElasticNet):
 
     g(b) = strength (l1_ratio sum(b) + (1 - l1_ratio) ||b||^2 / 2) for b >= 0,
     infinite otherwise. Without a strength only the sign is restricted; in a
-    ``Weighted`` one, coefficients of weight zero may have any sign.
+    ``Weighted`` penalty, coefficients of weight zero may have any sign.
     """
 
     def terms(self, coef: np.ndarray) -> np.ndarray:
@@ -355,8 +355,8 @@ class MCP(Uniform):
 class SCAD(Uniform):
     """Smoothly clipped absolute deviation (Fan & Li 2001), with a > 1 + step_size.
 
-    The derivative of g in |b| is strength up to strength, falls linearly to
-    zero at a strength, and is zero from there.
+    The derivative of g in |b| is strength up to |b| = strength, falls linearly to zero
+    at |b| = a strength, and is zero from there.
     """
 
     strength: float

@@ -135,7 +135,7 @@ class HeavyBall:
 class StochasticGradient(GradientDescent):
     """Passes over the rows in batches, which are drawn anew for every pass.
 
-    The largest stable step is that of a batch of all rows: smaller ones bear no more.
+    The largest stable step is that of a batch of all rows: smaller ones allow no more.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class StochasticGradient(GradientDescent):
 class RandomBatches(GradientDescent):
     """One step on a batch of rows, drawn anew for every update, without replacement.
 
-    The largest stable step is that of a batch of all rows: smaller ones bear no more.
+    The largest stable step is that of a batch of all rows: smaller ones allow no more.
 
     Parameters
     ----------
@@ -189,8 +189,8 @@ class RandomBatches(GradientDescent):
 class EigenPro(ComparesArrays):
     """b_{t+1} = b_t - step_size P gradient(b_t), all rows at a time or in batches.
 
-    Batches are drawn once: with the same in the same order in every pass, a pass is
-    always the same linear map.
+    Batches are drawn once and are the same in every pass, so that a pass is always the
+    same linear map.
 
     Parameters
     ----------

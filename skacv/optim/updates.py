@@ -218,7 +218,7 @@ class ProximalGradient(_GradientUpdate):
         return penalty.prox_tangent(coef, self.step_size, point)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The factors of this iterate and of the one before in an affine update."""
+        """Factors of the last two iterates, in directions of these curvatures."""
         slope = self.step_size * curvature
         factor = (1 + self.momentum) - (1 + self.lookahead) * slope
         return factor, self.lookahead * slope - self.momentum
@@ -308,9 +308,9 @@ class NewtonStep(Update):
 
 @dataclass(frozen=True)
 class SimplifiedNewtonStep(NewtonStep):
-    """The same with H the Hessian where a phase began.
+    """A Newton step with the Hessian H of the iterate at which the phase began.
 
-    A pass over the rows for a gradient takes far less than one for a Hessian.
+    A pass over the rows for a gradient takes far less time than one for a Hessian.
     """
 
     goes_on_from_iterates = False
