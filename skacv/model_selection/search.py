@@ -21,7 +21,7 @@ from .._estimator.devices import on_device_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
 from .._estimator.run.source import shape_of
-from ..optim.threads import threads_for
+from ..optim.blocks import threads_for
 from ..staged import Staged
 from .advice import groups_of_copies, warn_of_copies, warn_of_limits
 from .blending import BlendTask, check_has_no_offset

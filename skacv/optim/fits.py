@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .blocks import LARGE_BYTES, MEMORY_BYTES, blocks
+from .blocks import LARGE_BYTES, MEMORY_BYTES, blocks, in_threads
 from .column_maps import ColumnMaps
 from .moments import GradientByMoments
-from .threads import in_threads
 
 
 class Iterate(NamedTuple):

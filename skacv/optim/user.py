@@ -149,10 +149,11 @@ class UserStep(Update):
             _size(arguments.coef) / _size(moves.coef, axis=(0, 1)),
             _size(arguments.gradient) / _size(moves.gradient, axis=(0, 1)),
         )
-        ahead = self.called(_map(lambda at, by: at + step * by, arguments, moves))
-        behind = self.called(_map(lambda at, by: at - step * by, arguments, moves))
+        steps = map_arrays(lambda by: step * by, moves)
+        ahead = self.called(map_arrays(np.add, arguments, steps))
+        behind = self.called(map_arrays(np.subtract, arguments, steps))
         return tuple(
-            _map(lambda one, behind_part: (one - behind_part) / (2 * step), *pair)
+            map_arrays(lambda after, before: (after - before) / (2 * step), *pair)
             for pair in zip(ahead, behind)
         )
 
@@ -175,16 +176,12 @@ class UserStep(Update):
                 f"{name} must return the same result every time: runs without a row "
                 "repeat its updates."
             )
-        alone = self.called(_map(lambda part: part[..., :1], arguments))[0]
+        alone = self.called(map_arrays(lambda part: part[..., :1], arguments))[0]
         if not np.allclose(result[..., :1], alone, equal_nan=True):
             raise ValueError(
                 f"{name} mixes fits that run side by side: entries with another last "
                 "index are another fit."
             )
-
-
-def no_move(state, n_tangents):
-    return _map(lambda part: np.zeros((*part.shape[:-1], n_tangents)), state)
 
 
 def _check_held(name, function, n_rows):
@@ -206,14 +203,15 @@ def _size(array, axis=None):
     return np.where(size > 0, size, 1.0)
 
 
-def _map(function, *trees):
+def map_arrays(function, *trees):
     """Apply a function to the arrays in tuples and dicts of equal structure."""
     first = trees[0]
     if first is None:
         return None
     if isinstance(first, dict):
-        return {key: _map(function, *(tree[key] for tree in trees)) for key in first}
+        trees_of = {key: [tree[key] for tree in trees] for key in first}
+        return {key: map_arrays(function, *parts) for key, parts in trees_of.items()}
     if isinstance(first, tuple):
-        parts = [_map(function, *parts) for parts in zip(*trees)]
-        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+        results = [map_arrays(function, *parts) for parts in zip(*trees)]
+        return type(first)(*results) if hasattr(first, "_fields") else tuple(results)
     return function(*trees)

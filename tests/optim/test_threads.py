@@ -8,8 +8,7 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 from skacv import IterativeRidge
-from skacv.optim.blocks import CACHE_BYTES
-from skacv.optim.threads import in_one_thread, in_threads, threads_for
+from skacv.optim.blocks import CACHE_BYTES, in_one_thread, in_threads, threads_for
 
 
 def n_threads():

@@ -18,7 +18,7 @@ from ..._compat import (
 from ..._warnings import warn
 from ...optim import costs
 from ...optim.array_path import PathCache
-from ...optim.threads import threads_for
+from ...optim.blocks import threads_for
 from ...optim.trajectory import Trajectory, first_updates, n_planned_updates
 from ...risk.left_out.methods import is_cheap
 from ...risk.left_out.replicas import replicas_beside

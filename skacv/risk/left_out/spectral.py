@@ -30,8 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from ...optim.blocks import CACHE_BYTES, n_per_block
-from ...optim.threads import in_one_thread
+from ...optim.blocks import CACHE_BYTES, in_one_thread, n_per_block
 from ..eigenbasis import NULL_DIRECTION, Eigenbasis, inverse_roots
 
 # Updates in an UpdateBlock. Twice as many double the work of feedback for each, and

@@ -22,7 +22,7 @@ from ...optim.design import Design
 from ...optim.einsum import einsum
 from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
-from ...optim.user import Arguments, no_move
+from ...optim.user import Arguments, map_arrays
 from .tangents import Tangents
 
 
@@ -276,7 +276,13 @@ class UserTangents(CurvedTangents):
         if penalty.curvature:
             change = change + penalty.smooth_gradient(self._current)
         if step.restarts:
-            self._former = change, no_move(at.state, self._current.shape[2])
+            self._former = (
+                change,
+                map_arrays(
+                    lambda part: np.zeros((*part.shape[:-1], self._current.shape[2])),
+                    at.state,
+                ),
+            )
         former, state = self._former
         moves = Arguments(self._current, self._earlier, change, former, state)
         ahead, state = update.tangents(at, moves)
