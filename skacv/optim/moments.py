@@ -208,9 +208,9 @@ def second_moments(fits):
     if not np.allclose(weights, expected, rtol=rounding, atol=0):
         return None
     groups = moments_of(problem, group, len(shares))
-    means = np.stack([moments.mean for moments in groups])
-    scatters = np.stack([moments.scatter for moments in groups])
-    sizes = np.array([moments.weight for moments in groups])[:, None] * shares
+    parts = [(moments.weight, moments.mean, moments.scatter) for moments in groups]
+    totals, means, scatters = map(np.stack, zip(*parts))
+    sizes = totals[:, None] * shares
     gram, linear = [], []
     for k, (share, size) in enumerate(zip(shares.T, sizes.T)):
         shift, factor = np.zeros(width), np.ones(n_columns)

@@ -86,6 +86,7 @@ def remaining_phases(planned, done):
 
 
 def n_planned_updates(planned, done):
+    """Number of updates of a plan that are not done."""
     phases, n_skipped = remaining_phases(planned, done)
     return sum(phase.n_updates for phase in phases) - n_skipped
 
@@ -170,7 +171,10 @@ class Trajectory:
         return updates
 
     def is_linear(self):
-        return all(u.is_affine and p.is_linear for u, p in self.first_updates())
+        for phase in self.phases:
+            if not (phase.penalty.is_linear and phase.first_update.is_affine):
+                return False
+        return True
 
     def expand_to_groups(self, mask):
         """The columns in a mask, and those whose prox depends on them in any phase."""
@@ -180,14 +184,10 @@ class Trajectory:
 
     def as_gradient_descent(self):
         """The run in the preconditioned eigenbasis, where it is gradient descent."""
-        phases = [
-            replace(
-                phase,
-                penalty=Zero(),
-                schedule=GradientDescent(phase.schedule.step_size),
-            )
-            for phase in self.phases
-        ]
+        phases = []
+        for phase in self.phases:
+            schedule = GradientDescent(phase.schedule.step_size)
+            phases.append(replace(phase, penalty=Zero(), schedule=schedule))
         return replace(self, phases=phases)
 
     def first(self, n_updates):
@@ -207,19 +207,19 @@ class Trajectory:
 
     def preconditioner(self):
         """The preconditioner of all updates, or None."""
-        preconditioners = [update.preconditioner for update, _ in self.first_updates()]
-        if any(
-            preconditioner != preconditioners[0] for preconditioner in preconditioners
-        ):
-            raise ValueError("Not all updates have the same preconditioner.")
-        return preconditioners[0] if preconditioners else None
+        shared = self.phases[0].first_update.preconditioner if self.phases else None
+        for phase in self.phases[1:]:
+            if phase.first_update.preconditioner != shared:
+                raise ValueError("Not all updates have the same preconditioner.")
+        return shared
 
     def rows_seen(self):
         """Rows that a preconditioner was made from, and that cannot be left out."""
         rows = [np.empty(0, int)]
         for phase in self.phases:
-            if phase.first_update.preconditioner is not None:
-                rows.append(phase.first_update.preconditioner.rows)
+            preconditioner = phase.first_update.preconditioner
+            if preconditioner is not None:
+                rows.append(preconditioner.rows)
         return np.unique(np.concatenate(rows))
 
     def batches(self):
@@ -231,4 +231,7 @@ class Trajectory:
 
     def n_batches(self):
         """The largest number of batches in an update; 0 if updates use all rows."""
-        return max((update.n_batches for update, _ in self.first_updates()), default=0)
+        n_batches = 0
+        for phase in self.phases:
+            n_batches = max(n_batches, phase.first_update.n_batches)
+        return n_batches
