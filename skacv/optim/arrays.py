@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigvalsh
 
 from .blocks import CACHE_BYTES, LARGE_BYTES, MEMORY_BYTES, blocks, n_per_block, slices
 from .design import ROUNDINGS, ROW_BLOCK, ColumnDesign, MatrixDesign, scaled_gram
@@ -129,6 +130,12 @@ class ArrayDesign(MatrixDesign):
             np.maximum(largest, self._to_numpy(size), out=largest)
         return np.sqrt(squares), largest
 
+    def ones_selected(self, dtype):
+        dtype = _less_precise(dtype, self.storage_dtype)
+        ones = self.row_scales().astype(dtype, copy=False)
+        kind = DeviceDesign if self.is_on_device else DenseDesign
+        return kind(self._to_device(ones))
+
     def is_zero(self):
         first = 0.0 if self.center is None else self.X[:1, :]
         for rows in slices(self.shape[0], self._block_size(self.shape[1])):
@@ -230,9 +237,11 @@ class DenseDesign(ArrayDesign):
     def spectrum(self):
         size = min(self.shape)
         if size**2 * self.dtype.itemsize <= max(self.X.nbytes, LARGE_BYTES // 4):
-            return super().spectrum()
-        # X in single precision leaves no room for both triangles.
-        values = packed_eigenvalues(self._packed_gram(size), size)
+            # In place: the matrix may be as large as X.
+            gram = self.smaller_gram().T
+            values = eigvalsh(gram, overwrite_a=True, check_finite=False)
+        else:  # X in single precision leaves no room for both triangles
+            values = packed_eigenvalues(self._packed_gram(size), size)
         return np.clip(values / self.shape[0], 0.0, None)
 
     def _packed_gram(self, size):
@@ -281,10 +290,6 @@ class DenseDesign(ArrayDesign):
 
     def joined_with(self, selection):
         return DenseDesign(np.concatenate([self.X, selection.X], axis=1))
-
-    def ones_selected(self, dtype):
-        dtype = _less_precise(dtype, self.storage_dtype)
-        return DenseDesign(self.row_scales().astype(dtype, copy=False))
 
 
 class DeviceDesign(ArrayDesign):
@@ -352,10 +357,6 @@ class DeviceDesign(ArrayDesign):
 
     def joined_with(self, selection):
         return DeviceDesign(self._namespace.concat([self.X, selection.X], axis=1))
-
-    def ones_selected(self, dtype):
-        dtype = _less_precise(dtype, self.storage_dtype)
-        return DeviceDesign(to_device_of(self.row_scales().astype(dtype), self.X))
 
 
 def _less_precise(dtype, storage_dtype):

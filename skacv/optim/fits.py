@@ -92,7 +92,7 @@ class WeightedFits:
         return self.gradient_of(self.slopes(predictor))
 
     def objective_gradient(self, penalty, point):
-        """Gradients of losses and smooth parts of the penalty, a new array."""
+        """Gradients of the losses plus the smooth part of the penalty, a new array."""
         gradient = self.gradient_at(point)
         if penalty.curvature:
             gradient += self.penalty_scale * penalty.smooth_gradient(point.coef)

@@ -33,18 +33,15 @@ class Iterates:
         return cls(fits, start, start)
 
     def take(self, step):
-        """Apply an update to all fits."""
-        state, update, penalty = self.state_before(step), step.update, step.penalty
+        """Apply an update to all fits, which are at rest where a step restarts."""
+        state, update, penalty = self.state, step.update, step.penalty
+        if step.restarts:
+            state = State(state.current, state.current)
         # A screen serves updates of all rows by a prox that holds coefficients at zero.
         if self._screen is None or penalty.is_linear or update.n_batches:
             self.state = update.advance(self.fits, penalty, state)
         else:
             self.state = self._screen.advance(update, penalty, state)
-
-    def state_before(self, step):
-        """The state to which a step applies its update: at rest if it restarts."""
-        state = self.state
-        return State(state.current, state.current) if step.restarts else state
 
 
 def screen_of(fits, least_rows=64):

@@ -22,6 +22,7 @@ from ...optim.design import Design
 from ...optim.einsum import einsum
 from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
+from ...optim.updates import State
 from ...optim.user import Arguments, map_arrays
 from .tangents import Tangents
 
@@ -271,8 +272,10 @@ class UserTangents(CurvedTangents):
         self._former = None
 
     def _advance(self, step, change, coef):
-        update, penalty = step.update, step.penalty
-        at = update.arguments(self._run.fits, penalty, self._run.state_before(step))
+        update, penalty, state = step.update, step.penalty, self._run.state
+        if step.restarts:
+            state = State(state.current, state.current)
+        at = update.arguments(self._run.fits, penalty, state)
         if penalty.curvature:
             change = change + penalty.smooth_gradient(self._current)
         if step.restarts:
