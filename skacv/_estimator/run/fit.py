@@ -24,6 +24,7 @@ from ...risk.left_out.methods import is_cheap
 from ...risk.left_out.replicas import replicas_beside
 from ...risk.left_out.side_runs import SideFolds
 from ..collections import is_collection, on_workers
+from ..data.row_space import phases_on
 from ..data.training_data import column_data, replace_fitted
 from ..devices import attributes_on_device_of, in_numpy, of_record
 from ..estimates.fitted_state import MOST_KEPT
@@ -358,8 +359,10 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     else:
         kept = data if estimator.keep_data else None
     phases = run.trajectory.phases
+    if data.basis is not None:
+        phases = phases_on(phases, len(data.basis), data.has_constant)
     attributes |= {
-        "_phases": phases if data.basis is None else data.phases_on_columns(phases),
+        "_phases": phases,
         "_seed": run.seed,
         "_loss": data.problem.loss,
         "_row_weights": data.sample_weights,

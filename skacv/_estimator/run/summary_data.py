@@ -8,13 +8,13 @@ import numpy as np
 from ..._warnings import warn
 from ...optim.moments import shifted
 from ..data.checks import names_of
-from ..data.pseudo_rows import PseudoProblem, unexplained_share
 from ..data.row_summary import RowSummary, fitted_scaler
 from ..data.standardized import AS_PASSED, Standardized
 from ..data.training_data import ColumnData
 from ..estimates.folds import ShuffledFolds
 from ..estimates.left_out import check_loo
 from ..parameters import to_python_scalar
+from .data_reduction import PseudoProblem, unexplained_share
 
 
 @dataclass(frozen=True)
