@@ -44,10 +44,8 @@ ALPHA_CONSTRAINT = {"alpha": [NOT_NEGATIVE, "array-like", StrOptions({"path"})]}
 
 
 def to_python_scalar(value):
-    """The value, a Python bool where it is NumPy's: for ``is True`` and ``== "auto"``.
-
-    scikit-learn accepts both as booleans, and a grid in an array has NumPy's.
-    """
+    """The value, as a bool of Python if it is NumPy's, for comparisons by ``is``."""
+    # scikit-learn accepts both as booleans, and a grid in an array has NumPy's.
     return bool(value) if isinstance(value, np.bool_) else value
 
 
@@ -94,12 +92,10 @@ def set_parameters(estimator, arguments):
 
 
 def takes_coverage(method: Method) -> Method:
-    """Decorator of a method with a ``coverage``: an error names it for other names.
+    """Decorator of a method with a ``coverage``: an error names it for other names."""
 
-    Other packages have the probability as ``confidence_level``, or one minus it as
-    ``alpha``.
-    """
-
+    # Other packages have the probability as ``confidence_level``, or one minus it as
+    # ``alpha``.
     @wraps(method)
     def checked(*args, **params):
         for name in ("alpha", "confidence_level"):

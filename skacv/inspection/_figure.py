@@ -58,11 +58,10 @@ def coef_path_of(estimator, target):
 
 
 class Display:
-    """A figure of one pair of axes.
+    """A figure of one pair of axes."""
 
-    A subclass has ``estimator_name`` and defines ``_draw(ax)``, which draws all but the
-    title and returns what that says.
-    """
+    # A subclass has ``estimator_name`` and defines ``_draw(ax)``, which draws all but
+    # the title and returns the text of the title.
 
     def plot(self, ax: Any = None) -> Self:
         """Plot on ``ax``, or on a new figure.

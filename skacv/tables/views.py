@@ -60,11 +60,7 @@ NO_COLUMNS = None, False, "from_dtype", "pairwise", "no_interactions"
 
 
 def check_takes_codes(estimator):
-    """Raise if steps or parameters of an estimator are for the columns of X.
-
-    Codes are other columns. The steps of a pipeline are for the columns of X, and so
-    are parameters that name columns.
-    """
+    """Raise if steps or parameters of an estimator are for columns of X, not codes."""
     name = type(estimator).__name__
     advice = "with an encoder: set encoder=None, which passes X on as it is"
     if isinstance(estimator, Pipeline):
@@ -96,12 +92,10 @@ def n_tree_columns(encoder):
 
 
 def view_for(estimator, encoder, n_outputs=1):
-    """An estimator to fit on the view of a table, and a transformer from codes to it.
-
-    The transformer is not fitted; None: the codes are the view. Steps that read y are
-    in a pipeline inside the estimator, which :class:`Staged` fits in every fold.
-    Categories become means of y only if ``n_outputs``, its number of columns, is one.
-    """
+    """An estimator to fit on a view of a table, and the transformer of codes to it."""
+    # The transformer is not fitted; None: the codes are the view. Steps that read y are
+    # in a pipeline inside the estimator, which Staged fits in every fold. Categories
+    # become means of y only if it has one column.
     if not isinstance(estimator, Staged):
         check_takes_codes(estimator)
         is_recorded = isinstance(estimator, RecordsTrajectory)
@@ -248,11 +242,9 @@ def _with_more_levels(columns, most):
 
 
 def _with_many(estimator, parts, many, encoder, n_outputs):
-    """The view of ``parts``, as in ColumnTransformer, and of columns of many levels.
-
-    The latter, of indices ``many``, become means of y. With several outputs they become
-    a column for each frequent level.
-    """
+    """The view of ``parts``, as in ColumnTransformer, and of columns of many levels."""
+    # Columns of many levels become means of y, or with several outputs a column for
+    # each frequent level.
     parts = [part for part in parts if part[2]]
     if not many and all(step == "passthrough" for _, step, _ in parts):
         return estimator, None

@@ -40,10 +40,8 @@ class TrainingData:
         return self.y.ndim == 1 and self.problem.target.shape[1] == 1
 
     def predictions(self, estimator):
-        """The function from predictors of held-out rows to predictions; keeps no rows.
-
-        The predictions have the shape and the units of the target.
-        """
+        """The function from linear predictors of held-out rows to predictions."""
+        # It keeps no rows.
         return partial(
             _predictions_of,
             offset=self.offset,
@@ -192,10 +190,7 @@ class Samples:
 
 
 def validated(estimator, X, y, sample_weight, **checks):
-    """Validated samples of positive weight, with y and weights in NumPy.
-
-    Nothing is set on the estimator, whose tags say whether X may be sparse.
-    """
+    """Validated samples of positive weight, with y and weights in NumPy."""
     if not estimator._follows_X:
         X = on_host(X)
     keeps_rows = estimator._keeps_rows

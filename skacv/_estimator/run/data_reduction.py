@@ -23,10 +23,8 @@ from .plan import sees_moments_alone
 
 
 def reduce_data(estimator, run, data, folds, recorded):
-    """The data of a run, and the folds as their rows: fewer, where that saves time.
-
-    ``recorded`` is the estimator, if the run continues its record, else None.
-    """
+    """The data of a run, and the folds as their rows: fewer, where that saves time."""
+    # ``recorded`` is the estimator, if the run continues its record, else None.
     if data.problem.design.is_on_device:
         # Products cost little there, and a basis of the rows would be as large as X.
         return data, folds
@@ -60,11 +58,7 @@ def reduce_data(estimator, run, data, folds, recorded):
 
 
 def _in_row_space(estimator, run, data, folds, recorded, updates):
-    """Data in a basis of fewer rows than features, or None.
-
-    None where the run does not stay in the span of the rows, where that saves no time,
-    or where rounding forbids it.
-    """
+    """Data in a basis of their rows; None if that is another run, or saves no time."""
     # Folds that scale columns for themselves each have a row space of their own.
     if folds and estimator.standardize:
         return None
@@ -160,10 +154,8 @@ class PseudoRowData(ColumnData):
 
 
 def on_pseudo_rows(data, folds):
-    """Data with the squared error, and folds, on few rows with the same moments.
-
-    None where these are more than a quarter of the rows, or moments have few digits.
-    """
+    """Data with the squared error, and folds, on few rows with the same moments."""
+    # None: these are more than a quarter of the rows, or moments have few digits.
     problem = data.problem
     n_rows, n_outputs = problem.target.shape
     n_pseudo_rows = 1 + len(data.center) + n_outputs

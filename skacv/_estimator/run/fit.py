@@ -310,10 +310,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
 
 def fit_to(estimator, passed, params, resume, n_updates=None):
-    """Fit to X, y and sample_weight, or continue a run, up to ``n_updates`` in stages.
-
-    Returned are whether the run is complete, and the estimates that are on.
-    """
+    """Fit to X, y and sample_weight, or continue a run, to its end or ``n_updates``."""
+    # Returned are whether the run is complete, and the estimates that are on.
     # Nothing is set on the estimator before everything has succeeded.
     # The specification of the run, and its rows.
     spec = estimator._spec()
