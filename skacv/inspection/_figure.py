@@ -42,7 +42,9 @@ def iteration_scale(estimator, n_shown=0):
     # Long: a further power of the threshold is in it.
     long_run = SCALES["symlog"]["linthresh"] ** 2
     is_long = max(estimator.n_iter_, n_shown) > long_run
-    return "symlog" if is_long and not estimator._changes_strength() else "linear"
+    phases = vars(estimator).get("_phases", ())  # of models with a penalty
+    n_strengths = len({phase.penalty.strength for phase in phases})
+    return "symlog" if is_long and n_strengths < 2 else "linear"
 
 
 def coef_path_of(estimator, target):

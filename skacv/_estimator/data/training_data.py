@@ -197,7 +197,10 @@ def validated(estimator, X, y, sample_weight, **checks):
     X, y, names = validated_data(
         estimator, X, y, ensure_min_samples=2, copy=keeps_rows, **checks
     )
-    weights = validated_weights(sample_weight, len(y))
+    if sample_weight is None:
+        weights = np.ones(len(y))
+    else:
+        weights = validated_weights(sample_weight, len(y))
     if keeps_rows:  # copies, as of X, since a caller may reuse the arrays
         y, weights = y.copy(), weights.copy()
     rows, passed = np.flatnonzero(weights > 0), X

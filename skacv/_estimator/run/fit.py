@@ -242,11 +242,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
                     return {}
         return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
 
-    def _changes_strength(self):
-        """Whether the record has iterates of several strengths of the penalty."""
-        path = getattr(self, f"{self._spec().strengths.name}_path_")
-        return bool((path != path[0]).any())  # they may be infinite
-
     def _ended_by(self):
         """The Limit that has ended the run (strengths, max_iter), or None."""
         strengths, last = self._spec().strengths, self._phases[-1]
