@@ -289,7 +289,7 @@ loo_path_ : ndarray of shape (n_iter_ + 1,)
        arXiv:2410.02629, equations 8 to 11.
 """)
 
-# Those with solver="sgd".
+# Models of other losses with solver="sgd".
 STOCHASTIC = CURVED | entries("""
 solver : {"nesterov", "gd", "sgd"}, default="nesterov"
     Accelerated gradient descent, gradient descent, or stochastic gradient

@@ -28,18 +28,18 @@ RUN_CONSTRAINTS = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
-# And those with a memory matrix.
+# Further parameters of models with a memory matrix.
 RISK_CONSTRAINTS = {
     "risk": [StrOptions({"auto", "exact", "hutchinson"}), TWO_OR_MORE, "boolean"],
     "risk_row_scales": ["boolean"],
     "keep_data": ["boolean"],
 }
-# And those with EigenPro's preconditioner.
+# Further parameters of models with EigenPro's preconditioner.
 EIGENPRO_CONSTRAINTS = {
     "n_components": [AUTO, Interval(Integral, 0, None, closed="left")],
     "subsample_size": [AUTO, ONE_OR_MORE],
 }
-# And those whose objective has alpha times a penalty.
+# The parameter of models whose objective has alpha times a penalty.
 ALPHA_CONSTRAINT = {"alpha": [NOT_NEGATIVE, "array-like", StrOptions({"path"})]}
 
 

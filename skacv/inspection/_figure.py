@@ -1,4 +1,4 @@
-"""What all displays share: axes, colours, and the estimator to draw."""
+"""Axes, colours, and the estimator to draw, which all displays share."""
 
 from typing import Any, Self
 

@@ -36,7 +36,7 @@ MOST_ONE_HOT = 10
 MOST_NATIVE = 30
 # With so few rows they have a column for each level instead, however many: a split on
 # levels in the order of their gradients fits noise. Categories with more levels than
-# bins have means of y as well. Forests, which a portfolio has beside them, have means.
+# bins have means of y as well. Forests, which are in the same portfolio, have means.
 FEW_ROWS = 2000
 # Parameters that name columns of X, or have a value for each of them.
 OF_COLUMNS = {
@@ -146,7 +146,7 @@ def _tree_columns(estimator, encoder, n_outputs):
 
 
 def _ensembles(estimator, encoder, n_outputs):
-    """What trees take, unless the ensemble is of other estimators."""
+    """The columns of trees, unless the ensemble is of other estimators."""
     make = _tree_columns if estimator.estimator is None else _standardised
     return make(estimator, encoder, n_outputs)
 
@@ -198,7 +198,7 @@ def _xgboost(estimator, encoder, n_outputs):
 
 
 def _outputs(estimator, encoder, n_outputs):
-    """What the estimator of each output takes."""
+    """The view of the estimator of each output."""
     inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
     return cloned(estimator).set_params(estimator=inner), transformer
 

@@ -173,7 +173,7 @@ def target_array(y):
     if not is_of_numbers or has_missing(array):
         return array
     array = np.array(array.tolist()).reshape(array.shape)
-    # Such as decimal numbers.
+    # Decimal numbers, say, remain objects.
     return array.astype(np.float64) if array.dtype.kind == "O" else array
 
 

@@ -64,7 +64,7 @@ class RowSpaceData(ColumnData):
 
 
 def phases_on(phases, n_features, has_constant):
-    """Phases whose penalty is on so many features, which are all penalised alike."""
+    """Phases with penalties of so many features, which are all penalised alike."""
     index = np.zeros(n_features, dtype=int)
     if has_constant:
         index = np.append(index, -1)

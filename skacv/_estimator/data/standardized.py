@@ -97,7 +97,7 @@ class Standardized:
 
         Shapes: mean, squares (mean squares of entries), variance (n_features, n_fits).
         """
-        # As of all rows, a column that is constant is not scaled, in its own units.
+        # A column that is constant in these rows is not scaled, in units of X.
         is_constant = variance <= ROUNDINGS * np.finfo(float).eps * squares
         variance = np.where(is_constant, 1.0, variance)
         spread = np.where(is_constant, 1 / self.scale[:, None], np.sqrt(variance))

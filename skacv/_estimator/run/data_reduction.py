@@ -68,7 +68,7 @@ def _in_row_space(estimator, run, data, folds, recorded, updates):
     penalty, features = run.spec.penalty(1.0, n_features), np.arange(n_features)
     if not penalty.is_rotation_invariant:
         return None
-    # It has to be one of as many coefficients as there are rows, too.
+    # It has to be a penalty of as many coefficients as there are rows, too.
     if penalty.on(features[:n_rows]) != run.spec.penalty(1.0, n_rows):
         return None
     if not all(update.is_rotation_invariant for update in updates):
@@ -192,7 +192,7 @@ def on_pseudo_rows(data, folds):
 
 
 def parts_of_rows(fold, n_rows):
-    """The parts of a fold that rows are in: 1 if trained on, 2 if held out, or 0."""
+    """The part of a fold that has each row: 1 if trained on, 2 if held out, or 0."""
     code = np.zeros(n_rows, np.int8)
     for number, rows in enumerate(fold, start=1):
         code[rows] += number
@@ -201,7 +201,7 @@ def parts_of_rows(fold, n_rows):
 
 def unexplained_share(moments, n_outputs):
     """The least share of a target's variance that X does not explain."""
-    # From second moments about zero: of centred data, with an intercept.
+    # Second moments are about zero: with an intercept, data are centred.
     total = 0.0
     for part in moments:
         total = total + part.scatter + part.weight * np.outer(part.mean, part.mean)

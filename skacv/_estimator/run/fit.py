@@ -59,7 +59,7 @@ class FitRun:
 
     spec: ModelSpec
     source: Source
-    estimates: list  # those that are on
+    estimates: list  # of the table ESTIMATES, if they are switched on
     seed: int  # of batches, and of all else that belongs to the run
     data: Any = None
     folds: list = field(default_factory=list)  # (training rows, held-out rows)
@@ -320,7 +320,7 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
                 settings[name] = value
         live = former._live if resume else None
     with threads_for(source.shape):
-        # The run: that of the last fit where it continues, or a new one.
+        # The run of the last fit, if it continues, or a new one.
         continues = live is not None and are_same(live.settings, settings)
         has_same = continues and n_updates is not None and live.source.is_of(source)
         if not has_same:
@@ -330,13 +330,13 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
             plan = [replace(phase, n_updates=spec.max_iter) for phase in live.plan]
             run = replace(live, spec=spec, plan=plan)
         else:
-            run = _begun(former, spec, source, params, resume, n_updates)
+            run = _new_run(former, spec, source, params, resume, n_updates)
             if n_updates is not None or (resume and spec.is_dual):
                 run.settings = snapshot(settings)
     planned, progress = first_updates(run.plan, n_updates), None
     if estimator.verbose or CALLBACKS in vars(estimator):
         progress = _progress(estimator, source, run, planned)
-    # Its updates, and its estimates.
+    # The updates of the run, and its estimates.
     with threads_for(run.data.problem.design.shape):
         is_over = estimator._go_on(run, planned, progress)
         finished = source.finish(former, run)
@@ -378,7 +378,7 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     return is_over, run.estimates
 
 
-def _begun(estimator, spec, source, params, resume, n_updates):
+def _new_run(estimator, spec, source, params, resume, n_updates):
     """A new run: its data, its plan, and its start, at zero or at the last record."""
     fitted = vars(estimator)
     if spec.is_dual and resume:
