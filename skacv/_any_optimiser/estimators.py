@@ -195,11 +195,6 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             return self._named
         return SimpleNamespace(name=getattr(self.loss, "__name__", "loss"))
 
-    @staticmethod
-    def _changes_strength():
-        """False: there is no path of penalties."""
-        return False
-
     def _mean_loss(self, target, predictor, weights):
         return np.average(self._row_losses(target, predictor[None])[0], weights=weights)
 

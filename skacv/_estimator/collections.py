@@ -33,7 +33,7 @@ def block_by_block(method: Method) -> Method:
 
 
 def staged_block_by_block(method: Method) -> Method:
-    """The same for a method that predicts with every iterate."""
+    """A method that predicts the rows of X with every iterate, block by block."""
 
     @wraps(method)
     def predict(self, X):

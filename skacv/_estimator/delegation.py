@@ -24,11 +24,9 @@ def fitted_part(owner):
 def delegated(
     has: Callable[[str], Callable[[Any], bool]],
 ) -> Callable[[Method], Method]:
-    """Decorator of a method without a body: that of ``estimator_`` is called.
+    """Decorator of a method without a body: that of ``estimator_`` is called."""
 
-    ``has(name)(object)`` is whether an object has the method.
-    """
-
+    # ``has(name)(object)`` is whether an object has the method.
     def decorate(method):
         name = method.__name__
 
@@ -43,20 +41,16 @@ def delegated(
 
 
 def routed(owner, caller, receiver, method, params):
-    """The metadata that a method of an owner passes on to one of an inner object.
-
-    ``receiver`` is its name in the owner's routing. Without routing: all metadata.
-    """
+    """The metadata that a method of an owner passes on to one of an inner object."""
+    # ``receiver`` is the name of the inner object in the owner's routing.
     if not get_config()["enable_metadata_routing"]:
         return params
     return process_routing(owner, caller, **params)[receiver][method]
 
 
 def last_step(estimator, X=None):
-    """The last step of a fitted pipeline, and X transformed by the steps before it.
-
-    An estimator that is no pipeline is its own last step, fitted or not.
-    """
+    """The last step of a fitted pipeline, and X transformed by the steps before it."""
+    # An estimator that is no pipeline is its own last step, fitted or not.
     if not isinstance(estimator, Pipeline):
         return estimator, X
     check_is_fitted(estimator)

@@ -35,10 +35,8 @@ def converted(estimator, converter):
 
 
 def attributes_on_device_of(X, y, estimator, attributes):
-    """Fitted attributes in the namespace and on the device of X, classes in those of y.
-
-    Those of some classes of estimators stay in NumPy.
-    """
+    """Fitted attributes on the device of X and in its namespace, classes as y."""
+    # Attributes of some classes of estimators stay in NumPy.
     follows = _can_follow(estimator) and is_foreign(X)
 
     def convert(name, value):

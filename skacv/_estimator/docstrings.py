@@ -23,15 +23,10 @@ ENTRY = re.compile(r"(?P<name>\w+).*\n +\S|\.\. \[\d+\] (?P<author>\w+)")
 def documented(
     *sources: dict[str, str] | Callable[..., Any], **values: str
 ) -> Callable[[Documented], Documented]:
-    """Decorator of a class or a method that fills in the docstring.
-
-    Parameters
-    ----------
-    *sources : dict of str to str, class or method
-        Entries by name, or a docstring that has them; later sources take precedence.
-    **values : str
-        Replacements for names in braces, in entries.
-    """
+    """Decorator of a class or a method that fills in the docstring."""
+    # A source is a dict of entries by name, or a class or method whose docstring has
+    # the entries; later sources take precedence. Values replace names in braces, in
+    # entries.
     texts = {}
     for source in sources:
         texts |= source if isinstance(source, dict) else entries(getdoc(source) or "")
@@ -294,7 +289,7 @@ loo_path_ : ndarray of shape (n_iter_ + 1,)
        arXiv:2410.02629, equations 8 to 11.
 """)
 
-# Those with solver="sgd".
+# Models of other losses with solver="sgd".
 STOCHASTIC = CURVED | entries("""
 solver : {"nesterov", "gd", "sgd"}, default="nesterov"
     Accelerated gradient descent, gradient descent, or stochastic gradient

@@ -28,26 +28,24 @@ RUN_CONSTRAINTS = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
-# And those with a memory matrix.
+# Further parameters of models with a memory matrix.
 RISK_CONSTRAINTS = {
     "risk": [StrOptions({"auto", "exact", "hutchinson"}), TWO_OR_MORE, "boolean"],
     "risk_row_scales": ["boolean"],
     "keep_data": ["boolean"],
 }
-# And those with EigenPro's preconditioner.
+# Further parameters of models with EigenPro's preconditioner.
 EIGENPRO_CONSTRAINTS = {
     "n_components": [AUTO, Interval(Integral, 0, None, closed="left")],
     "subsample_size": [AUTO, ONE_OR_MORE],
 }
-# And those whose objective has alpha times a penalty.
+# The parameter of models whose objective has alpha times a penalty.
 ALPHA_CONSTRAINT = {"alpha": [NOT_NEGATIVE, "array-like", StrOptions({"path"})]}
 
 
 def to_python_scalar(value):
-    """The value, a Python bool where it is NumPy's: for ``is True`` and ``== "auto"``.
-
-    scikit-learn accepts both as booleans, and a grid in an array has NumPy's.
-    """
+    """The value, as a bool of Python if it is NumPy's, for comparisons by ``is``."""
+    # scikit-learn accepts both as booleans, and a grid in an array has NumPy's.
     return bool(value) if isinstance(value, np.bool_) else value
 
 
@@ -94,12 +92,10 @@ def set_parameters(estimator, arguments):
 
 
 def takes_coverage(method: Method) -> Method:
-    """Decorator of a method with a ``coverage``: an error names it for other names.
+    """Decorator of a method with a ``coverage``: an error names it for other names."""
 
-    Other packages have the probability as ``confidence_level``, or one minus it as
-    ``alpha``.
-    """
-
+    # Other packages have the probability as ``confidence_level``, or one minus it as
+    # ``alpha``.
     @wraps(method)
     def checked(*args, **params):
         for name in ("alpha", "confidence_level"):

@@ -1,4 +1,4 @@
-"""What all displays share: axes, colours, and the estimator to draw."""
+"""Axes, colours, and the estimator to draw, which all displays share."""
 
 from typing import Any, Self
 
@@ -42,7 +42,9 @@ def iteration_scale(estimator, n_shown=0):
     # Long: a further power of the threshold is in it.
     long_run = SCALES["symlog"]["linthresh"] ** 2
     is_long = max(estimator.n_iter_, n_shown) > long_run
-    return "symlog" if is_long and not estimator._changes_strength() else "linear"
+    phases = vars(estimator).get("_phases", ())  # of models with a penalty
+    n_strengths = len({phase.penalty.strength for phase in phases})
+    return "symlog" if is_long and n_strengths < 2 else "linear"
 
 
 def coef_path_of(estimator, target):
@@ -58,11 +60,10 @@ def coef_path_of(estimator, target):
 
 
 class Display:
-    """A figure of one pair of axes.
+    """A figure of one pair of axes."""
 
-    A subclass has ``estimator_name`` and defines ``_draw(ax)``, which draws all but the
-    title and returns what that says.
-    """
+    # A subclass has ``estimator_name`` and defines ``_draw(ax)``, which draws all but
+    # the title and returns the text of the title.
 
     def plot(self, ax: Any = None) -> Self:
         """Plot on ``ax``, or on a new figure.

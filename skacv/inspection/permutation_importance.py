@@ -126,7 +126,7 @@ class PermutationImportanceDisplay(Display):
         NotFittedError
             If the estimator is not fitted, and ``cv=None``.
         """
-        # It brings matplotlib and pandas along, where these are installed.
+        # This imports matplotlib and pandas, where these are installed.
         from sklearn.inspection import permutation_importance
 
         permuting = {

@@ -159,7 +159,7 @@ default=None
         name, member_paths = type(inner).__name__, {}
         if getattr(stopping, "criterion_", None) in ESTIMATES:  # no scorer
             criterion = stopping.criterion_
-            # Those of another loss have another axis.
+            # Members with another loss have another axis.
             name, alike = stopping.best_member_, stopping._alike
             member_paths = {member: stopping.member_paths_[member] for member in alike}
             # Members are compared on the rows that all have held out.

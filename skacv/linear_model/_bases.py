@@ -50,7 +50,7 @@ class SquaredErrorRegressor(
         """
         if "risk_residual_path_" not in vars(self):
             raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
-        # Its weighted rows are orthonormal, with row scales as well.
+        # Weighted rows of the spatial factor are orthonormal, with row scales as well.
         temporal, spatial = self.risk_residual_path_
         return temporal @ temporal.T / spatial[0].size
 

@@ -16,9 +16,7 @@ from ._bases import SquaredErrorRegressor
 
 
 def weighted(penalty, weights, n_features):
-    """A uniform penalty with the weights of ``penalty_weights``, if there are any."""
-    if weights is None:
-        return penalty
+    """A uniform penalty with the weights of ``penalty_weights``."""
     weights = checked_weights(weights, n_features, "penalty_weights", "features")
     return Weighted(penalty, weights)
 
@@ -183,7 +181,8 @@ class TrajectoryLasso(SquaredErrorRegressor):
         set_parameters(self, locals())
 
     def _penalty(self, strength, n_features):
-        return weighted(L1(strength), self.penalty_weights, n_features)
+        penalty, weights = L1(strength), self.penalty_weights
+        return penalty if weights is None else weighted(penalty, weights, n_features)
 
 
 @documented(SQUARED, strength="alpha")
@@ -266,7 +265,8 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
 
     def _penalty(self, strength, n_features):
         penalty = ElasticNet(strength, float(self.l1_ratio))
-        return weighted(penalty, self.penalty_weights, n_features)
+        weights = self.penalty_weights
+        return penalty if weights is None else weighted(penalty, weights, n_features)
 
 
 @documented(SQUARED, strength="alpha")

@@ -126,7 +126,8 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
     def _loss_of(self, target, weights):
         scale = self.scale
         if scale == "auto":
-            # Where more than half of y is one value, its spread; and of none, one.
+            # If more than half of y is one value, the scale is its standard deviation;
+            # if all of y is one value, it is one.
             target = target[:, 0]
             distance = np.abs(target - weighted_median(target, weights))
             # The standard deviation of a normal distribution over its median deviation.
@@ -151,7 +152,8 @@ def weighted_median(values, weights):
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     half = below[-1] / 2
-    # Where half of the weight ends with a value, up to rounding, it and the next.
+    # If half of the weight ends with a value, up to rounding, the median is the mean
+    # of this value and the next.
     ends = half * (1 + np.array([-1, 1]) * len(values) * np.finfo(float).eps)
     return float(values[order[np.searchsorted(below, ends)]].mean())
 

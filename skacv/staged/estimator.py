@@ -427,9 +427,6 @@ class Staged(
     def _parameters_at(self, t):
         return {self._count_name(self._adapter()): t}
 
-    def _changes_strength(self):
-        return False
-
     def _ended_by(self):
         adapter = self._adapter()
         n_planned = adapter.n_planned()

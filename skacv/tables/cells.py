@@ -55,11 +55,10 @@ class Cells(NamedTuple):
 
 
 class Table:
-    """The columns of X, which may be any frame or array.
+    """The columns of X, which may be any frame or array."""
 
-    ``data`` is the frame or array that is read, ``names`` has the names of the columns
-    of a frame, and ``numbers`` is X as an array if it has a dtype of numbers.
-    """
+    # ``data`` is the frame or array that is read, ``names`` has the names of the
+    # columns of a frame, and ``numbers`` is X as an array if it has a dtype of numbers.
 
     def __init__(self, X):
         check_in_memory(X)
@@ -176,10 +175,8 @@ def _seconds(elapsed):
 
 
 def _of_objects(values):
-    """A column of Python objects: numbers, dates, durations, or texts of them.
-
-    Numbers among texts are texts, and so is any other mixture.
-    """
+    """A column of Python objects: numbers, dates, durations, or texts of them."""
+    # Numbers among texts are texts, and so is any other mixture.
     try:
         unique = list(dict.fromkeys(values))
     except TypeError:  # lists and the like become texts

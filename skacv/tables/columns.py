@@ -23,21 +23,11 @@ PLURALS = {
 
 
 class CodedColumn(NamedTuple):
-    """A column of ``TableEncoder.codes``.
+    """A column of ``TableEncoder.codes``."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the column of X, for parts of a date followed by the part.
-    levels : list of str or None
-        The levels of a category, in the order of their codes. None for numbers.
-    has_missing : bool
-        Whether some training rows miss it.
-    """
-
-    name: str
-    levels: list | None
-    has_missing: bool
+    name: str  # of the column of X; for a part of a date, followed by that of the part
+    levels: list | None  # of a category, in the order of their codes; None for numbers
+    has_missing: bool  # in some training rows
 
 
 @dataclass

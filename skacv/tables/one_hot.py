@@ -9,7 +9,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from .._estimator.parameters import set_parameters
 
-# What columns are called where rows miss the value, or have a rare level.
+# Names of the columns of rows that miss the value, or have a rare level.
 MISSING, RARE = "missing", "infrequent"
 
 
@@ -49,7 +49,7 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
         numbers, categories = numbers_and_categories(self.columns)
         self.imputer_ = self.scaler_ = None
         self.encoders_, self.tables_ = [], []
-        # Whatever scikit-learn is configured to return elsewhere, these return arrays.
+        # Transformers return arrays, whatever scikit-learn is configured to return.
         if numbers:
             # A column without a value in the rows of a fold has the median zero.
             imputer = SimpleImputer(
@@ -111,7 +111,7 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
             names_out += [f"{names_out[k]}_{MISSING}" for k in missing]
         for index, table in zip(categories, self.tables_):
             labels = [MISSING, RARE, *self.columns[index].levels]
-            # Rare levels are in the column of those that have not been seen, if any.
+            # Rare levels share the column of unseen levels, if there is one.
             order = [1, *range(2, len(labels)), 0]
             firsts = [next(row for row in order if column[row]) for column in table.T]
             names_out += [f"{names[index]}_{labels[row]}" for row in firsts]
@@ -119,13 +119,13 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
 
 
 def numbers_and_categories(columns):
-    """Indices of CodedColumns that are numbers, and of those that are categories."""
+    """Indices of the CodedColumns that are numbers, and that are categories."""
     numbers = [k for k, column in enumerate(columns) if column.levels is None]
     return numbers, sorted({*range(len(columns))} - {*numbers})
 
 
 def distinct(names):
-    """The names, with underscores after those that occur repeatedly."""
+    """The names, all different: a repeated name gets underscores at its end."""
     former = set()
     for index, name in enumerate(names):
         while name in former:

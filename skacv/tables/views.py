@@ -36,7 +36,7 @@ MOST_ONE_HOT = 10
 MOST_NATIVE = 30
 # With so few rows they have a column for each level instead, however many: a split on
 # levels in the order of their gradients fits noise. Categories with more levels than
-# bins have means of y as well. Forests, which a portfolio has beside them, have means.
+# bins have means of y as well. Forests, which are in the same portfolio, have means.
 FEW_ROWS = 2000
 # Parameters that name columns of X, or have a value for each of them.
 OF_COLUMNS = {
@@ -60,11 +60,7 @@ NO_COLUMNS = None, False, "from_dtype", "pairwise", "no_interactions"
 
 
 def check_takes_codes(estimator):
-    """Raise if steps or parameters of an estimator are for the columns of X.
-
-    Codes are other columns. The steps of a pipeline are for the columns of X, and so
-    are parameters that name columns.
-    """
+    """Raise if steps or parameters of an estimator are for columns of X, not codes."""
     name = type(estimator).__name__
     advice = "with an encoder: set encoder=None, which passes X on as it is"
     if isinstance(estimator, Pipeline):
@@ -96,12 +92,10 @@ def n_tree_columns(encoder):
 
 
 def view_for(estimator, encoder, n_outputs=1):
-    """An estimator to fit on the view of a table, and a transformer from codes to it.
-
-    The transformer is not fitted; None: the codes are the view. Steps that read y are
-    in a pipeline inside the estimator, which :class:`Staged` fits in every fold.
-    Categories become means of y only if ``n_outputs``, its number of columns, is one.
-    """
+    """An estimator to fit on a view of a table, and the transformer of codes to it."""
+    # The transformer is not fitted; None: the codes are the view. Steps that read y are
+    # in a pipeline inside the estimator, which Staged fits in every fold. Categories
+    # become means of y only if it has one column.
     if not isinstance(estimator, Staged):
         check_takes_codes(estimator)
         is_recorded = isinstance(estimator, RecordsTrajectory)
@@ -152,7 +146,7 @@ def _tree_columns(estimator, encoder, n_outputs):
 
 
 def _ensembles(estimator, encoder, n_outputs):
-    """What trees take, unless the ensemble is of other estimators."""
+    """The columns of trees, unless the ensemble is of other estimators."""
     make = _tree_columns if estimator.estimator is None else _standardised
     return make(estimator, encoder, n_outputs)
 
@@ -204,7 +198,7 @@ def _xgboost(estimator, encoder, n_outputs):
 
 
 def _outputs(estimator, encoder, n_outputs):
-    """What the estimator of each output takes."""
+    """The view of the estimator of each output."""
     inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
     return cloned(estimator).set_params(estimator=inner), transformer
 
@@ -248,11 +242,9 @@ def _with_more_levels(columns, most):
 
 
 def _with_many(estimator, parts, many, encoder, n_outputs):
-    """The view of ``parts``, as in ColumnTransformer, and of columns of many levels.
-
-    The latter, of indices ``many``, become means of y. With several outputs they become
-    a column for each frequent level.
-    """
+    """The view of ``parts``, as in ColumnTransformer, and of columns of many levels."""
+    # Columns of many levels become means of y, or with several outputs a column for
+    # each frequent level.
     parts = [part for part in parts if part[2]]
     if not many and all(step == "passthrough" for _, step, _ in parts):
         return estimator, None

@@ -24,7 +24,7 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryRegressor,
 )
-from skacv._estimator.data.pseudo_rows import parts_of_rows
+from skacv._estimator.run.data_reduction import parts_of_rows
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.moments import group_rows, moments_of, pseudo_rows

@@ -35,10 +35,7 @@ def validated_rows(estimator, X, **settings):
 
 
 def validated_data(estimator, X, y, **settings):
-    """Rows and targets as scikit-learn validates them, and names of columns.
-
-    Targets are in NumPy. Nothing is set on the estimator.
-    """
+    """Rows, targets in NumPy, and names of columns; sets nothing on the estimator."""
     of_classes = is_classifier(estimator)
     arguments = {"dtype": [np.float64, np.float32]}
     if type(y) is not np.ndarray or y.dtype.kind == "O":
@@ -176,7 +173,7 @@ def target_array(y):
     if not is_of_numbers or has_missing(array):
         return array
     array = np.array(array.tolist()).reshape(array.shape)
-    # Such as decimal numbers.
+    # Decimal numbers, say, remain objects.
     return array.astype(np.float64) if array.dtype.kind == "O" else array
 
 

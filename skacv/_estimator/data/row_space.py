@@ -60,15 +60,11 @@ class RowSpaceData(ColumnData):
         return np.concatenate([rotated, coef[:, n_kept:]], axis=1)
 
     def phases(self, recorded):
-        return _on(recorded, self.basis.shape[1], self.has_constant)
-
-    def phases_on_columns(self, phases):
-        """Phases of the run, as they are recorded."""
-        return _on(phases, self.basis.shape[0], self.has_constant)
+        return phases_on(recorded, self.basis.shape[1], self.has_constant)
 
 
-def _on(phases, n_features, has_constant):
-    """Phases whose penalty is on so many features, which are all penalised alike."""
+def phases_on(phases, n_features, has_constant):
+    """Phases with penalties of so many features, which are all penalised alike."""
     index = np.zeros(n_features, dtype=int)
     if has_constant:
         index = np.append(index, -1)

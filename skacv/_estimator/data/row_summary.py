@@ -400,12 +400,10 @@ class RowSummary(BaseEstimator):
     def _rows_about(self, mean, by_fold, total):
         """The sampled rows less a mean, then pseudo-rows with the moments of the rest.
 
-        The fold of a pseudo-row that represents several folds is -1; with ``by_fold``
-        every fold has its pseudo-rows.
-
-        Shapes: mean (n_columns + n_targets,), returned rows (n, n_columns + n_targets),
-        weights (n,), fold (n,).
+        Shapes: mean (width,); returned rows (n, width), weights (n,), fold (n,).
         """
+        # The fold of a pseudo-row that represents several folds is -1; with ``by_fold``
+        # every fold has its pseudo-rows.
         sample, groups = self._sample, self._moments
         numbers = np.arange(self.n_folds)
         if not by_fold:
@@ -497,8 +495,7 @@ def _first_of(first_row, ranges):
 def joined_ranges(ranges, added):
     """Numbers of rows as ranges in order, of which none adjoins another.
 
-    Shapes: ranges, added and returned (n_ranges, 2), of the first row of a range and
-    the row after its last.
+    Shapes: ranges, added, returned (n_ranges, 2), first row and row after the last.
     """
     joined = np.concatenate([ranges, np.asarray(added)])
     joined = joined[np.argsort(joined[:, 0], kind="stable")]

@@ -21,7 +21,7 @@ def as_sample(numbers, priorities, weights, rows):
 
 
 def drawn(sample, rows, size):
-    """The sample of both, of that size, in the order of the rows; and the rest."""
+    """A sample of that size of a sample and more rows, in their order; and the rest."""
     together = np.concatenate([sample, rows])
     order = np.argsort(together["priority"])
     kept = together[order[:size]]
@@ -29,7 +29,7 @@ def drawn(sample, rows, size):
 
 
 def may_be_drawn(sample, priorities, size):
-    """Which rows of these priorities may be in the sample of that size."""
+    """Indices of the priorities whose rows may be in a sample of that size."""
     if len(sample) == size:
         return np.flatnonzero(priorities < sample["priority"].max())
     if len(priorities) > size:

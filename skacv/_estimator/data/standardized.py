@@ -39,10 +39,7 @@ AS_PASSED = AsPassed()
 
 @dataclass(frozen=True, eq=False)
 class Standardized:
-    """Columns of a run as (x - mean) / scale: of mean zero and variance one.
-
-    Constant columns are not scaled.
-    """
+    """Columns of a run as (x - mean) / scale, of variance one if they vary."""
 
     # Sparse columns keep their zeros and so their means (``centers`` is False), and so
     # do those of a model without an intercept.
@@ -88,10 +85,8 @@ class Standardized:
         return coef * self.scale[:, None], intercept + self.mean @ coef
 
     def of_fits(self, design, weights):
-        """Maps of fits that standardise by their own rows, weights (n_rows, n_fits).
-
-        Columns beyond the features, such as one for the intercept, stay.
-        """
+        """Maps of fits that standardise by their own rows, weights (n_rows, n_fits)."""
+        # Columns beyond the features, such as one for the intercept, stay.
         shares = weights / weights.sum(axis=0)
         sums = design.t_dot(shares), design.squares_t_dot(shares)
         mean, squares = (part[: len(self.scale)] for part in sums)
@@ -102,7 +97,7 @@ class Standardized:
 
         Shapes: mean, squares (mean squares of entries), variance (n_features, n_fits).
         """
-        # As of all rows, a column that is constant is not scaled, in its own units.
+        # A column that is constant in these rows is not scaled, in units of X.
         is_constant = variance <= ROUNDINGS * np.finfo(float).eps * squares
         variance = np.where(is_constant, 1.0, variance)
         spread = np.where(is_constant, 1 / self.scale[:, None], np.sqrt(variance))

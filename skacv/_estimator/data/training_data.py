@@ -40,10 +40,8 @@ class TrainingData:
         return self.y.ndim == 1 and self.problem.target.shape[1] == 1
 
     def predictions(self, estimator):
-        """The function from predictors of held-out rows to predictions; keeps no rows.
-
-        The predictions have the shape and the units of the target.
-        """
+        """The function from linear predictors of held-out rows to predictions."""
+        # It keeps no rows.
         return partial(
             _predictions_of,
             offset=self.offset,
@@ -192,17 +190,17 @@ class Samples:
 
 
 def validated(estimator, X, y, sample_weight, **checks):
-    """Validated samples of positive weight, with y and weights in NumPy.
-
-    Nothing is set on the estimator, whose tags say whether X may be sparse.
-    """
+    """Validated samples of positive weight, with y and weights in NumPy."""
     if not estimator._follows_X:
         X = on_host(X)
     keeps_rows = estimator._keeps_rows
     X, y, names = validated_data(
         estimator, X, y, ensure_min_samples=2, copy=keeps_rows, **checks
     )
-    weights = validated_weights(sample_weight, len(y))
+    if sample_weight is None:
+        weights = np.ones(len(y))
+    else:
+        weights = validated_weights(sample_weight, len(y))
     if keeps_rows:  # copies, as of X, since a caller may reuse the arrays
         y, weights = y.copy(), weights.copy()
     rows, passed = np.flatnonzero(weights > 0), X

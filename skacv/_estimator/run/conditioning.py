@@ -12,11 +12,9 @@ from ...optim.design import ROUNDINGS
 def warn_of_uneven_columns(
     problem, trajectory, has_constant, n_sampled=500, ratio=10, share=0.1
 ):
-    """Warn of columns that limit the step of others, far from their limits.
-
-    The largest is ``ratio`` times as large as a quarter of all columns, and these have
-    covered less than a ``share`` of the distance to the limits of their coefficients.
-    """
+    """Warn if large columns limit the step and small ones are far from their limits."""
+    # The largest is ``ratio`` times as large as a quarter of all columns, and these
+    # have covered less than a ``share`` of the distance to their limits.
     if not trajectory.coef[-1].any():
         return
     for update, _ in trajectory.first_updates():

@@ -24,6 +24,7 @@ from ...risk.left_out.methods import is_cheap
 from ...risk.left_out.replicas import replicas_beside
 from ...risk.left_out.side_runs import SideFolds
 from ..collections import is_collection, on_workers
+from ..data.row_space import phases_on
 from ..data.training_data import column_data, replace_fitted
 from ..devices import attributes_on_device_of, in_numpy, of_record
 from ..estimates.fitted_state import MOST_KEPT
@@ -58,7 +59,7 @@ class FitRun:
 
     spec: ModelSpec
     source: Source
-    estimates: list  # those that are on
+    estimates: list  # of the table ESTIMATES, if they are switched on
     seed: int  # of batches, and of all else that belongs to the run
     data: Any = None
     folds: list = field(default_factory=list)  # (training rows, held-out rows)
@@ -241,11 +242,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
                     return {}
         return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
 
-    def _changes_strength(self):
-        """Whether the record has iterates of several strengths of the penalty."""
-        path = getattr(self, f"{self._spec().strengths.name}_path_")
-        return bool((path != path[0]).any())  # they may be infinite
-
     def _ended_by(self):
         """The Limit that has ended the run (strengths, max_iter), or None."""
         strengths, last = self._spec().strengths, self._phases[-1]
@@ -309,10 +305,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
 
 def fit_to(estimator, passed, params, resume, n_updates=None):
-    """Fit to X, y and sample_weight, or continue a run, up to ``n_updates`` in stages.
-
-    Returned are whether the run is complete, and the estimates that are on.
-    """
+    """Fit to X, y and sample_weight, or continue a run, to its end or ``n_updates``."""
+    # Returned are whether the run is complete, and the estimates that are on.
     # Nothing is set on the estimator before everything has succeeded.
     # The specification of the run, and its rows.
     spec = estimator._spec()
@@ -326,7 +320,7 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
                 settings[name] = value
         live = former._live if resume else None
     with threads_for(source.shape):
-        # The run: that of the last fit where it continues, or a new one.
+        # The run of the last fit, if it continues, or a new one.
         continues = live is not None and are_same(live.settings, settings)
         has_same = continues and n_updates is not None and live.source.is_of(source)
         if not has_same:
@@ -336,13 +330,13 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
             plan = [replace(phase, n_updates=spec.max_iter) for phase in live.plan]
             run = replace(live, spec=spec, plan=plan)
         else:
-            run = _begun(former, spec, source, params, resume, n_updates)
+            run = _new_run(former, spec, source, params, resume, n_updates)
             if n_updates is not None or (resume and spec.is_dual):
                 run.settings = snapshot(settings)
     planned, progress = first_updates(run.plan, n_updates), None
     if estimator.verbose or CALLBACKS in vars(estimator):
         progress = _progress(estimator, source, run, planned)
-    # Its updates, and its estimates.
+    # The updates of the run, and its estimates.
     with threads_for(run.data.problem.design.shape):
         is_over = estimator._go_on(run, planned, progress)
         finished = source.finish(former, run)
@@ -358,8 +352,10 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     else:
         kept = data if estimator.keep_data else None
     phases = run.trajectory.phases
+    if data.basis is not None:
+        phases = phases_on(phases, len(data.basis), data.has_constant)
     attributes |= {
-        "_phases": phases if data.basis is None else data.phases_on_columns(phases),
+        "_phases": phases,
         "_seed": run.seed,
         "_loss": data.problem.loss,
         "_row_weights": data.sample_weights,
@@ -382,7 +378,7 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     return is_over, run.estimates
 
 
-def _begun(estimator, spec, source, params, resume, n_updates):
+def _new_run(estimator, spec, source, params, resume, n_updates):
     """A new run: its data, its plan, and its start, at zero or at the last record."""
     fitted = vars(estimator)
     if spec.is_dual and resume:

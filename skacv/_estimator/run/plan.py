@@ -128,18 +128,16 @@ class Solver:
         return next(iter(self.schedule.updates()))
 
     def step_size(self, curvature, problem, schedule, smoothness=None):
-        """The automatic step, or the largest that is stable without any single row.
-
-        ``smoothness`` is the eigenvalue of the Hessian that limits the step, without
-        the curvature of the penalty: by default the largest.
-        """
-        # Leaving a row out raises L to at most L over the share of the other weights.
+        """The automatic step, or the largest that is stable without any single row."""
+        # The smoothness is the eigenvalue of the Hessian that limits the step, without
+        # the curvature of the penalty: the largest, if it is not given.
         if smoothness is None:
             smoothness = smoothness_under(schedule, problem)
         smoothness += curvature
         if smoothness == 0:
             return 1.0
         step_size = self.automatic_step(smoothness, schedule, problem)
+        # Leaving a row out raises L to at most L over the share of the other weights.
         share = max(1 - problem.largest_weight, np.finfo(float).eps)
         return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
 

@@ -5,10 +5,9 @@ from ..estimates.readers import ESTIMATES
 
 
 class FitProgress:
-    """Reports every update of a run; an instance is the ``progress`` of ``run``.
+    """Reports every update of a run to callbacks, and prints some."""
 
-    ``reconstruct(coef)`` are the attributes of an estimator that can predict.
-    """
+    # ``reconstruct(coef)`` returns the attributes of an estimator that can predict.
 
     def __init__(self, estimator, n_planned, n_total, X, y, sample_weight, reconstruct):
         self.estimator = estimator

@@ -1,4 +1,4 @@
-"""What a fit is to: arrays in memory, a summary of rows, or rows on workers.
+"""The rows of a fit: arrays in memory, a summary of rows, or collections on workers.
 
 :func:`source_of` asks once what X is; a :class:`Source` answers all that depends on it.
 """

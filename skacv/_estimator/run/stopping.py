@@ -4,11 +4,9 @@ import numpy as np
 
 
 def halved(n_runs, go_on, give_up, n_updates=25):
-    """Successive halving: the better half of the runs continues until one is left.
-
-    ``go_on(number, n_updates)`` gives the least loss of a run, and whether it is over.
-    Returned are the last run, the least losses (n_runs,), and whether it is over.
-    """
+    """Successive halving: the better half of the runs continues until one is left."""
+    # ``go_on(number, n_updates)`` returns the least loss of a run, and whether it is
+    # over. Returned are the last run, the least losses (n_runs,), whether it is over.
     losses, is_over = np.empty(n_runs), np.zeros(n_runs, dtype=bool)
     runs = np.arange(n_runs)
     while len(runs) > 1:
@@ -23,14 +21,13 @@ def halved(n_runs, go_on, give_up, n_updates=25):
 
 
 class Patience:
-    """Ends a run when many iterates have passed without an improvement.
+    """Ends a run when many iterates have passed without an improvement."""
 
-    A value is an improvement if it is less than that of the last improvement, by more
-    than ``tol`` of its size and by more than the value's own uncertainty. The first
-    value that is defined is one; NaN never is. The run has ended when the last
-    improvement, iterate t, was followed by ``patience + growth * t`` others; with
-    ``patience=None`` it never ends.
-    """
+    # A value is an improvement if it is less than that of the last improvement, by more
+    # than ``tol`` of its size and by more than its own uncertainty. The first value
+    # that is not NaN is an improvement. The run has ended when the last improvement,
+    # iterate t, was followed by ``patience + growth * t`` others; with
+    # ``patience=None`` it never ends.
 
     def __init__(self, patience, tol=0.0, growth=0.0):
         self.patience, self.tol, self.growth = patience, tol, growth

@@ -8,22 +8,21 @@ import numpy as np
 from ..._warnings import warn
 from ...optim.moments import shifted
 from ..data.checks import names_of
-from ..data.pseudo_rows import PseudoProblem, unexplained_share
 from ..data.row_summary import RowSummary, fitted_scaler
 from ..data.standardized import AS_PASSED, Standardized
 from ..data.training_data import ColumnData
 from ..estimates.folds import ShuffledFolds
 from ..estimates.left_out import check_loo
 from ..parameters import to_python_scalar
+from .data_reduction import PseudoProblem, unexplained_share
 
 
 @dataclass(frozen=True)
 class SummaryData(ColumnData):
-    """Data whose run is on the sampled rows of a summary, and on rows for the others.
+    """Data whose run is on the sampled rows of a summary, and on pseudo-rows."""
 
-    The sampled rows come first. The others have number -1 among the samples.
-    """
-
+    # The sampled rows come first. Pseudo-rows, which stand for all other rows, have
+    # number -1 among the samples.
     sample_weights = None  # weights of all samples are not kept
 
 
@@ -111,10 +110,8 @@ def folded_summary(summary, loss, estimator, n_folds):
 
 
 def summary_data(summary, loss, fit_intercept, by_fold, columns=AS_PASSED):
-    """The data of a summary, and the fold of every row of their problem.
-
-    With ``by_fold`` every fold has pseudo-rows of its own.
-    """
+    """The data of a summary, and the fold of every row of their problem."""
+    # With ``by_fold`` every fold has pseudo-rows of its own.
     n_columns, n_targets = summary.n_features_in_, summary._n_targets
     total, sampled = summary._total(), summary.sampled_indices_
     mean = total.mean if fit_intercept else np.zeros_like(total.mean)
@@ -152,10 +149,8 @@ def summary_data(summary, loss, fit_intercept, by_fold, columns=AS_PASSED):
 
 
 def _warn_of_lost_digits(moments, n_targets):
-    """Warn where errors are differences of moments that agree in nearly all digits.
-
-    They keep five digits of what X does not explain, or a user is warned.
-    """
+    """Warn where errors are differences of moments that agree in nearly all digits."""
+    # Without a warning they have five digits of what X does not explain.
     width = len(moments[0].mean)
     rounding = width * np.finfo(float).eps
     share = unexplained_share(moments, n_targets)

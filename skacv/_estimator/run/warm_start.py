@@ -1,4 +1,4 @@
-"""Where a run starts that continues the last fit: at its last iterate."""
+"""The start of a run that continues the last fit: its last iterate."""
 
 from dataclasses import replace
 
