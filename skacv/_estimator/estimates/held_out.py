@@ -109,7 +109,7 @@ class HeldOutLosses:
         entries = self.weights, labels, np.arange(n_rows + 1)
         summing = sparse.csc_array(entries, shape=(n_labels, n_rows))
         sums = np.empty((self.n_iterates, n_labels))
-        # A loss, and what it is computed from.
+        # 16 bytes: a loss, and the predictor that it is computed from.
         for block in blocks(self.n_iterates, 16 * n_rows):
             sums[block] = (summing @ self.of(block).T).T
         return sums, np.bincount(labels, self.weights, n_labels)
@@ -121,7 +121,7 @@ class HeldOutLosses:
         """
         _, labels = np.unique(self.folds, return_inverse=True)
         factor = error_of_repeats(self.rows, self.weights)
-        if labels.max() == 0:  # no spread over folds: that over rows, or their groups
+        if labels.max() == 0:  # no spread over folds, but over rows or groups
             labels, factor = units_of(self.rows, groups), 1.0
         losses, weights = self.sums(labels, labels.max() + 1)
         mean, error = mean_with_error(losses / weights, weights)

@@ -59,7 +59,7 @@ def intervals_of(fitted, X, coverage, method):
 
 
 def _methods_for(fitted):
-    """The methods that are right: with groups only that of folds, which keep them."""
+    """The valid methods: with groups only "cv", which holds out whole groups."""
     methods = interval_methods()
     return methods if fitted._groups is None else {"cv": methods["cv"]}
 
@@ -75,7 +75,7 @@ def _check_groups(fitted, method):
 
 
 def source_of_predictions(fitted):
-    """The first method whose held-out predictions are known, beside residuals."""
+    """The first method that has held-out predictions, not residuals alone."""
     methods = _methods_for(fitted)
     with_predictions = [
         method
