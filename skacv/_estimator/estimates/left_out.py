@@ -14,6 +14,7 @@ from ...risk.averages import (
     by_unit,
     error_of_repeats,
     have_repeats,
+    losses_of,
     mean_with_error,
     units_of,
 )
@@ -28,7 +29,7 @@ from ...risk.left_out.methods import (
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
-from .held_out import HeldOutPath, losses_of
+from .held_out import HeldOutPath
 
 # Leave-one-out needs so many rows: a run is fitted to two or more.
 FEWEST_ROWS = 3
