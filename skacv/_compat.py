@@ -1,6 +1,6 @@
 """All private imports of scikit-learn, and what depends on its version.
 
-And decorators of scikit-learn, which has no types: what they decorate keeps its own.
+scikit-learn has no types: its decorators are declared here to keep those of a method.
 """
 
 # Other modules import from here what this one imports.
@@ -92,7 +92,9 @@ class Composition(_BaseComposition):
         dict
             Parameters of named estimators are ``name__parameter``.
         """
-        if not isinstance(getattr(self, self._parts), list):  # it may have a length
+        if not isinstance(
+            getattr(self, self._parts), list
+        ):  # an estimator may have a length
             return BaseEstimator.get_params(self, deep=deep)
         return self._get_params(self._parts, deep=deep)
 
@@ -136,7 +138,7 @@ def results_of(tasks, n_jobs):
 
 
 def refuses_sparse(estimator):
-    """Whether an estimator says that it takes no sparse X; early tags say so of all."""
+    """Whether tags say that X must not be sparse; old versions say so of all models."""
     takes_sparse = get_tags(estimator).input_tags.sparse
     return not takes_sparse and get_tags(Ridge()).input_tags.sparse
 
@@ -154,7 +156,7 @@ def target_encoder(estimator):
     The folds are an object in newer versions. Classes may have fewer rows than there
     are folds.
     """
-    # Numbers of a regression that are whole would be taken for classes.
+    # Integer targets of a regression would be taken for classes.
     target_type = "auto" if is_classifier(estimator) else "continuous"
     if signature(TargetEncoder).parameters["random_state"].default is None:
         return TargetEncoder(target_type=target_type, random_state=0)
@@ -178,6 +180,8 @@ def on_host(array):
 
     Other objects are returned unchanged; a Dask collection raises a TypeError.
     """
+    if array is None or type(array) is np.ndarray:
+        return array
     check_in_memory(array)
     if not is_foreign(array):
         return array
@@ -186,12 +190,12 @@ def on_host(array):
 
 
 def is_foreign(array):
-    """Whether scikit-learn dispatches on it, as an array that is not NumPy's."""
+    """Whether scikit-learn dispatches on an array, which is not NumPy's."""
     return bool(get_config()["array_api_dispatch"]) and is_foreign_type(array)
 
 
 def is_foreign_type(array):
-    """Whether it is an array of the array API, or a tensor, but not NumPy's."""
+    """Whether an object is a tensor, or an array of the array API but not NumPy's."""
     if isinstance(array, np.ndarray | np.generic):
         return False
     is_tensor = type(array).__module__.split(".")[0] == "torch"

@@ -5,6 +5,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-# What a decorator gives back as it was: a function or a method of that type.
+# The type of a function or a method, which a decorator keeps.
 Method = TypeVar("Method", bound=Callable[..., Any])
 RandomState: TypeAlias = int | np.random.RandomState | None

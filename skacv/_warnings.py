@@ -8,7 +8,8 @@ from pathlib import Path
 import joblib
 import sklearn
 
-# Frames between a user's line and a warning; how many wrap a fit depends on versions.
+# Packages whose frames lie between a user's line and a warning; how many there are
+# depends on their versions.
 PACKAGES = tuple(
     str(Path(file).parent) + os.sep
     for file in (__file__, sklearn.__file__, joblib.__file__)

@@ -1,4 +1,4 @@
-"""Averages of losses, with their standard errors."""
+"""Losses of rows, and their averages with standard errors."""
 
 import numpy as np
 from scipy import sparse
@@ -69,3 +69,15 @@ def mean_with_error(losses, weights):
         variance[block] = np.einsum("ti,ti,i->t", deviation, deviation, weights**2)
     correction = n_losses / (n_losses - 1) if n_losses > 1 else np.nan
     return mean, np.sqrt(variance * correction)
+
+
+def losses_of(loss, target, predictors):
+    """Losses of linear predictors for some rows, averaged over outputs.
+
+    Shapes: target (n_rows, n_outputs), predictors (n_iterates, n_rows, n_outputs),
+    returned (n_iterates, n_rows).
+    """
+    predictors = np.moveaxis(predictors, 0, 2).astype(np.float64, copy=False)
+    losses = loss.reported(target[:, :, None], predictors)
+    # A mean over a single output would take as long as the losses themselves.
+    return (losses[:, 0] if losses.shape[1] == 1 else losses.mean(axis=1)).T

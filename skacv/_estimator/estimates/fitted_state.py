@@ -17,12 +17,12 @@ from .readers import ESTIMATES
 # A fit keeps held-out predictions of all iterates up to so many numbers, 32 MB in
 # double precision.
 MOST_KEPT = 1 << 22
-# And residuals of so many rows: an interval of 90% then covers 90% up to .23% (one
-# standard deviation of the share of rows that a quantile of so many covers).
+# A fit keeps residuals of so many rows: an interval of 90% then covers 90% up to .23%
+# (one standard deviation of the share of rows that a quantile of so many covers).
 MOST_RESIDUALS = 1 << 14
 # A chosen iterate keeps its held-out predictions if they are at most so many.
 MOST_OF_CHOICE = 2 * MOST_RESIDUALS
-# What predictions read of the fitted attributes that are no single numbers.
+# Fitted attributes, single numbers aside, that predictions read.
 READ_BY_PREDICT = frozenset(
     {
         "classes_",
@@ -73,11 +73,11 @@ class WithoutRecord:
             raise AttributeError(f"{error}: {reason}.") from None
 
     def _why_missing(self, name):
-        """What to do for a fitted attribute that is missing; None if unknown."""
+        """Why a fitted attribute is missing, or what to do; None if unknown."""
         return "drop_record() has dropped it" if name in self._dropped else None
 
     def _drop(self, names):
-        """Drop those of some fitted attributes that there are."""
+        """Drop the fitted attributes of these names, where they exist."""
         dropped = sorted(set(names) & vars(self).keys())
         for name in dropped:
             delattr(self, name)
@@ -94,10 +94,10 @@ class FittedState(WithoutRecord):
     _groups: Any = None
     # Names of the columns that an encoder has made; None without an encoder.
     _encoded_names: Any = None
-    # By the name of an estimate: an iterate, and what intervals, or prediction sets,
-    # need of its held-out rows.
+    # An iterate, and the held-out numbers of it that intervals or prediction sets need,
+    # by the name of the estimate.
     _residuals_kept: Any = None
-    # What is not read by predictions, besides fitted attributes of the record.
+    # Attributes that drop_record() drops, besides fitted ones.
     _of_record = OF_RECORD
 
     def __copy__(self) -> Self:
@@ -186,7 +186,7 @@ class FittedState(WithoutRecord):
         return
 
     def _estimates_of_residuals(self):
-        """The estimates from which intervals or sets may take their held-out rows."""
+        """The estimates whose held-out rows intervals or sets may use."""
         is_of_labels = getattr(self, "_is_multilabel", False)  # several in a row
         is_of_classes = hasattr(self, "predict_set") and not is_of_labels
         return [
@@ -198,7 +198,7 @@ class FittedState(WithoutRecord):
                 or (is_of_classes and hasattr(self, estimate.predictions))
             )
             and hasattr(self, estimate.residuals_from or estimate.path)
-            # Others hold out rows of which the group has been seen.
+            # Other estimates hold out rows whose groups have been seen.
             and (self._groups is None or estimate.name == "cv")
         ]
 
@@ -225,7 +225,7 @@ class FittedState(WithoutRecord):
         return
 
     def _why_missing(self, name):
-        """What to do for a fitted attribute that is missing; None if unknown."""
+        """Why a fitted attribute is missing, or what to do; None if unknown."""
         if name in self._dropped:
             return super()._why_missing(name)
         if "n_iter_" not in vars(self):

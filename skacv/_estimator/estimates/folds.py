@@ -1,4 +1,4 @@
-"""Folds of ``cv``: the splitter, what is passed on to it, and the folds of a fit."""
+"""Folds of ``cv``: the splitter, the arguments of its split, and the folds of a fit."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ class ShuffledFolds:
     def of(cls, estimator, sample_weight):
         """Folds of the rows of positive weight, stratified for a classifier."""
         rows = None
-        # Rows of a collection that weigh nothing count for nothing in their blocks.
+        # Rows of a collection with weight zero count for nothing in their blocks.
         if sample_weight is not None and not is_collection(sample_weight):
             rows = np.flatnonzero(np.asarray(sample_weight) > 0)
         return cls(is_classifier(estimator), rows)
@@ -130,7 +130,7 @@ def _takes_groups(splitter):
 
 
 def _for_groups(cv, is_of_classes):
-    """The splitter of ``cv`` where ``fit`` is passed groups."""
+    """The splitter of ``cv``, or an error, where ``fit`` is passed groups."""
     if isinstance(cv, Integral):
         return ShuffledFolds(is_of_classes, None, int(cv), has_groups=True)
     if hasattr(cv, "with_groups"):

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from ...optim.array_path import ArrayPath, Predictors, StoredPath
 from ...optim.blocks import blocks
-from ...risk.averages import error_of_repeats, mean_with_error, units_of
+from ...risk.averages import error_of_repeats, losses_of, mean_with_error, units_of
 from ..data.checks import validated_target
 
 
@@ -109,7 +109,7 @@ class HeldOutLosses:
         entries = self.weights, labels, np.arange(n_rows + 1)
         summing = sparse.csc_array(entries, shape=(n_labels, n_rows))
         sums = np.empty((self.n_iterates, n_labels))
-        # A loss, and what it is computed from.
+        # 16 bytes: a loss, and the predictor that it is computed from.
         for block in blocks(self.n_iterates, 16 * n_rows):
             sums[block] = (summing @ self.of(block).T).T
         return sums, np.bincount(labels, self.weights, n_labels)
@@ -121,7 +121,7 @@ class HeldOutLosses:
         """
         _, labels = np.unique(self.folds, return_inverse=True)
         factor = error_of_repeats(self.rows, self.weights)
-        if labels.max() == 0:  # no spread over folds: that over rows, or their groups
+        if labels.max() == 0:  # no spread over folds, but over rows or groups
             labels, factor = units_of(self.rows, groups), 1.0
         losses, weights = self.sums(labels, labels.max() + 1)
         mean, error = mean_with_error(losses / weights, weights)
@@ -136,18 +136,6 @@ def row_losses(loss, target, predictions):
     """
     predictors = loss.predictor(predictions.astype(np.float64))
     return losses_of(loss, target, predictors.reshape(*predictions.shape[:2], -1))
-
-
-def losses_of(loss, target, predictors):
-    """Losses of linear predictors for some rows, averaged over outputs.
-
-    Shapes: target (n_rows, n_outputs), predictors (n_iterates, n_rows, n_outputs),
-    returned (n_iterates, n_rows).
-    """
-    predictors = np.moveaxis(predictors, 0, 2).astype(np.float64, copy=False)
-    losses = loss.reported(target[:, :, None], predictors)
-    # A mean over a single output would take as long as the losses themselves.
-    return (losses[:, 0] if losses.shape[1] == 1 else losses.mean(axis=1)).T
 
 
 def held_out_losses_of(estimator, estimate, y, by_row=None):

@@ -14,6 +14,7 @@ from ...risk.averages import (
     by_unit,
     error_of_repeats,
     have_repeats,
+    losses_of,
     mean_with_error,
     units_of,
 )
@@ -28,11 +29,12 @@ from ...risk.left_out.methods import (
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
-from .held_out import HeldOutPath, losses_of
+from .held_out import HeldOutPath
 
+# Leave-one-out needs so many rows: a run is fitted to two or more.
 FEWEST_ROWS = 3
-# Rows that are left out at most where leave-one-out is asked for as a criterion, and
-# how many is left to us: an error of some percent does not change the choice.
+# The most rows that loo="auto" leaves out where leave-one-out is the criterion: an
+# error of some percent does not change the choice.
 ROWS_TO_CHOOSE_BY = 500
 
 
@@ -91,7 +93,7 @@ def folds_of(splits, position):
 
 
 def row_numbers(rows, n_rows, name):
-    """Row numbers as an array of integers; of a mask, where it is true."""
+    """Row numbers as an array of integers; a mask gives those where it is true."""
     rows = np.asarray(rows)
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)
@@ -200,7 +202,7 @@ def held_out_targets(name, estimator):
 
 
 def held_out_rows(estimator, estimate):
-    """What prediction intervals need of the held-out rows, for the iterate in use."""
+    """HeldOutResiduals of an estimate, for intervals of the iterate in use."""
     t = estimator.iteration_
     residuals = estimate.residuals(estimator, t)
     path = getattr(estimator, estimate.predictions, None)
@@ -212,7 +214,7 @@ def held_out_rows(estimator, estimate):
 
 
 def held_out_scores(estimator, estimate):
-    """What prediction sets need of the held-out rows, for the iterate in use."""
+    """HeldOutScores of an estimate, for prediction sets of the iterate in use."""
     t = estimator.iteration_
     targets = held_out_targets(estimate.name, estimator)
     predictions = getattr(estimator, estimate.predictions)[t]
@@ -297,7 +299,7 @@ def read_folds(run):
         by_fold.append(problem.reported_losses(values))
     by_fold, samples = np.stack(by_fold, axis=1), data.held_out_samples(folds)
     path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
-    if len(folds) == 1:  # no spread over folds: that over rows, or their groups
+    if len(folds) == 1:  # no spread over folds, but over rows or groups
         units = units_of(samples[0], run.groups)
         path, se_path = _path(np.asarray(predictors[0]), folds[0][1], data, units)
     elif data.sample_weights is not None:  # a summary has each row in one fold
@@ -330,10 +332,13 @@ def unseen_folds(folds, seen):
 
 
 def _parallel(n_jobs):
-    """Parallel processing of blocks, as many at a time as there are jobs."""
+    """Arguments for blocks of replicas side by side, none with a single job."""
+    n_blocks = effective_n_jobs(n_jobs)
+    if n_blocks == 1:
+        return {}
     return {
         "map": lambda function, parts: Parallel(n_jobs)(map(delayed(function), parts)),
-        "n_blocks": effective_n_jobs(n_jobs),
+        "n_blocks": n_blocks,
     }
 
 
@@ -346,7 +351,7 @@ def _path(predictors, rows, data, units=None):
     target = problem.target[rows].astype(np.float64)
     weights = problem.row_weights[rows, 0].astype(np.float64)
     path = np.empty((2, len(predictors)))
-    # A loss, and what it is computed from.
+    # 16 bytes: a loss, and the predictor that it is computed from.
     for iterates in blocks(len(predictors), 16 * target.size):
         losses = losses_of(problem.loss, target, predictors[iterates])
         path[:, iterates] = mean_with_error(*by_unit(losses, weights, units))

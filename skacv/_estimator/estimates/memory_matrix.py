@@ -39,7 +39,7 @@ class LowRankPredictions(ArrayPath):
 
 
 def has_memory_matrix(estimator):
-    """Whether runs of an estimator that has such a parameter can be read."""
+    """Whether updates of an estimator have the derivatives that this estimate needs."""
     if not hasattr(estimator, "_spec"):
         return True
     return estimator._spec().solver.update(n_rows=1).has_tangent
@@ -95,7 +95,7 @@ def read_memory_matrix(run):
 
 
 def _prediction(predictor, estimator_class, offset, loss):
-    """Predictions from predictors without the mean of the target, overwritten."""
+    """Predictions from predictors less the mean of the target, which they overwrite."""
     predictor += offset
     return estimator_class._prediction(predictor, loss)
 

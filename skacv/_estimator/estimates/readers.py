@@ -354,7 +354,7 @@ def read(run):
 
 
 def _first_rows(attributes, n_rows):
-    """Attributes; paths of a longer record are cut to so many rows."""
+    """Attributes with the paths of a longer record cut to their first rows."""
 
     def first(name, value):
         if name.endswith("_path_") and isinstance(value, np.ndarray):

@@ -13,7 +13,7 @@ from .held_out import HeldOutLosses
 
 
 class Limit(NamedTuple):
-    """What has ended a run, though it might have gone on."""
+    """A parameter that has ended a run, though updates might have gone on."""
 
     parameter: str
     advice: str
@@ -39,7 +39,7 @@ class Price(NamedTuple):
         return self.start + self.n_updates * self.update
 
 
-# Reading, checking and scaling an entry of X takes so many seconds in all.
+# Seconds to read, check and scale an entry of X.
 SECONDS_TO_READ = 1e-7
 
 
@@ -76,7 +76,7 @@ class RecordsTrajectory(Protocol):
     False
     """
 
-    # Written by every class.
+    # Methods that every class defines.
 
     @abstractmethod
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
@@ -121,7 +121,7 @@ class RecordsTrajectory(Protocol):
         estimator of the same class
         """
 
-    # With a plain version here.
+    # Methods with a default.
 
     def recorded_iterations(self) -> np.ndarray:
         """Iterates available from :meth:`at_iteration`.
@@ -181,7 +181,7 @@ class RecordsTrajectory(Protocol):
         return Limit("max_iter", f"max_iter={self.max_iter} may be too small")
 
     def _price(self, n_rows: int, n_columns: int, n_outputs: int) -> Price:
-        """What a run to data of a shape is expected to take."""
+        """The expected Price of a run to data of a shape."""
         seconds = SECONDS_TO_READ * n_rows * n_columns
         return Price(seconds, seconds * n_outputs, getattr(self, "max_iter", 100))
 

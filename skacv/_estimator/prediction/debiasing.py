@@ -220,11 +220,12 @@ class WithoutPenalty:
         rows = rows[indices]
         determined = self._minimum.basis.determines(rows)
         if not determined.all():
+            labels = labels_of_columns(self._fitted)
             raise ValueError(
-                f"{_named(self._fitted, indices[~determined])} are linear combinations "
-                "of others, with the constant of the intercept (as all levels of a "
-                "category are together), so that their coefficients cannot be "
-                "estimated: drop one such column of each combination, or ask for "
+                f"Columns {[labels[j] for j in indices[~determined]]} are linear "
+                "combinations of others, with the constant of the intercept (as all "
+                "levels of a category are together), so that their coefficients cannot "
+                "be estimated: drop one such column of each combination, or ask for "
                 "others."
             )
         problem, scale = self._fitted._data.problem, Scale(1.0, 0.0)
@@ -325,11 +326,6 @@ def labels_of_columns(fitted):
     names = fitted._column_names()
     names = range(fitted.n_features_in_) if names is None else names
     return [*names, *([INTERCEPT] if fitted.fit_intercept else [])]
-
-
-def _named(fitted, indices):
-    labels = labels_of_columns(fitted)
-    return f"Columns {[labels[j] for j in indices]}"
 
 
 def _labels_of(problem):

@@ -8,9 +8,9 @@ Known covariance, Omega its inverse: w_j = X Omega_j / n, size_j = sqrt(Omega_jj
 (Bellec & Tan 2024). Unknown: w_j = z_j / z_j'x_j with z_j what a lasso of column j on
 the others leaves (Zhang & Zhang 2014), and size_j = ||w_j|| / sqrt(n).
 
-The same of d'b, for any d. Known: w = X Omega d / n. Unknown: with v = d / ||d||^2, X b
-= (X v) d'b + X (I - v d') b, so d'b is the coefficient of a column X v, and the others
-are the columns of X (I - v d').
+A mean d'b has a direction too, for any d. Known: w = X Omega d / n. Unknown: with v =
+d / ||d||^2, X b = (X v) d'b + X (I - v d') b, so d'b is the coefficient of a column X
+v, and the others are the columns of X (I - v d').
 """
 
 from typing import NamedTuple
@@ -22,13 +22,13 @@ from sklearn.linear_model import Lasso
 from ..._warnings import warn
 from ...risk.inference.signal import of_debiased, of_labels
 
-# What is left of a column may be as close to another one as this share of how close it
-# is to the column itself: otherwise the two cannot be separated.
+# The residual of a column may be as close to another column as this share of how close
+# it is to its own: otherwise the two cannot be separated.
 MOST_ALIKE = 0.5
 
 
 class Directions(NamedTuple):
-    """Directions over the rows, and the sizes of what errors they leave.
+    """Directions over the rows, and the sizes of their errors.
 
     Shapes: vectors (n_rows, n_asked); sizes (n_asked,).
     """
@@ -92,13 +92,13 @@ class Nodewise:
     The alpha of a lasso is ``alpha * sqrt(log(p) / n)``, for a column of unit variance.
     """
 
-    # least_left: what is left of a column should be so much of its variance, or the
-    # errors of other coefficients are more than a fraction of the standard error.
-    # AR(.8) and AR(.9) columns have a third and a sixth left, and intervals of 95%
-    # covered 89% and 78%. A column that stands for the mean of a row leans on many:
-    # what a lasso that takes few of them leaves is too like the others, so its alpha is
-    # smaller. With AR(.5) columns it has .35 or more left, with AR(.9) columns about
-    # .28, and means were covered 88% to 93%.
+    # least_left: the residual of a column should keep this share of its variance, or
+    # the errors of other coefficients are more than a fraction of the standard error.
+    # AR(.8) and AR(.9) columns keep a third and a sixth, and intervals of 95% covered
+    # 89% and 78%. A column that stands for the mean of a row depends on many others:
+    # the residual of a lasso that takes few of them is too similar to the rest, so its
+    # alpha is smaller. With AR(.5) columns it keeps .35 or more, with AR(.9) columns
+    # about .28, and means were covered 88% to 93%.
 
     def of_columns(self, X, columns, alpha=0.45, least_left=0.4):
         """Directions of coefficients, by a lasso of each column on all others.
@@ -197,12 +197,12 @@ def _by_lassos(X, parts, n_asked, factor):
 
 
 def _remedy(X):
-    """What to do where there are more rows than columns, or nothing."""
+    """Advice where there are more rows than columns, else an empty string."""
     n_rows, n_columns = X.shape
     return "use covariance='sample', " if n_rows > n_columns + 1 else ""
 
 
 def _of_unit_size(X):
-    """Columns over the roots of their mean squares, and these."""
+    """Columns divided by the roots of their mean squares, and these roots."""
     scale = np.sqrt((X**2).mean(axis=0))
     return X / np.where(scale > 0, scale, 1.0), scale

@@ -380,7 +380,7 @@ def interval_tables(
 def table_with_intercept(
     fitted, columns, iteration, covariance, X_unlabelled, coverage=None
 ):
-    """The table of an iterate; without ``columns`` of all, and of the intercept."""
+    """The table of an iterate: of some columns, or of all and the intercept."""
     indices = places_of_columns(fitted, columns)
     debiasing = debiasing_of(fitted, covariance, X_unlabelled)
     if columns is None and debiasing.has_intercept:

@@ -36,18 +36,35 @@ def intervals_of(fitted, X, coverage, method):
     """
     check_usable(fitted)
     coverage = checked_coverage(coverage)
-    methods = ["auto", *interval_methods(), "scaled"]
-    if method not in methods:
-        raise ValueError(f"method must be one of {methods}, got {method!r}.")
+    methods = interval_methods()
+    names = ["auto", *methods, "scaled"]
+    if method not in names:
+        raise ValueError(f"method must be one of {names}, got {method!r}.")
     check_in_memory(X)
     fitted._check_method_kept(method)
-    source = method
+    source, valid = method, _methods_for(fitted)
     if method == "auto":
-        source = _first_method(fitted, _methods_for(fitted))
+        source = _first_method(fitted, valid)
     elif method == "scaled":
         source = source_of_predictions(fitted)
-    _check_groups(fitted, source)
-    held_out = _held_out_by(fitted, source)
+    if source not in valid:
+        raise ValueError(
+            f"method={source!r} would ignore the groups that fit was passed: rows are "
+            "held out one by one, and others of their groups are not. Take "
+            "method='cv'."
+        )
+    # Its held-out rows.
+    estimate = methods[source]
+    estimate.check_offered(fitted, f"method={source!r}")
+    if missing := _missing_for(fitted, source):
+        raise ValueError(
+            f"method={source!r} needs an estimator fitted with "
+            f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
+        )
+    held_out = fitted._kept_residuals(estimate.name)
+    if held_out is None:
+        held_out = held_out_rows(fitted, estimate)
+    # And the intervals.
     if source == "jackknife+":
         ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
         ends = _jackknife_plus(fitted, new_rows(fitted, X), held_out, ranks)
@@ -59,23 +76,13 @@ def intervals_of(fitted, X, coverage, method):
 
 
 def _methods_for(fitted):
-    """The methods that are right: with groups only that of folds, which keep them."""
+    """The valid methods: with groups only "cv", which holds out whole groups."""
     methods = interval_methods()
     return methods if fitted._groups is None else {"cv": methods["cv"]}
 
 
-def _check_groups(fitted, method):
-    """Raise if the residuals of a method are of rows whose groups have been seen."""
-    if method not in _methods_for(fitted):
-        raise ValueError(
-            f"method={method!r} would ignore the groups that fit was passed: rows are "
-            "held out one by one, and others of their groups are not. Take "
-            "method='cv'."
-        )
-
-
 def source_of_predictions(fitted):
-    """The first method whose held-out predictions are known, beside residuals."""
+    """The first method that has held-out predictions, not residuals alone."""
     methods = _methods_for(fitted)
     with_predictions = [
         method
@@ -87,20 +94,6 @@ def source_of_predictions(fitted):
         )
     ]
     return _first_method(fitted, with_predictions)
-
-
-def _held_out_by(fitted, method):
-    """The held-out rows of a method."""
-    methods = interval_methods()
-    estimate = methods[method]
-    estimate.check_offered(fitted, f"method={method!r}")
-    if missing := _missing_for(fitted, method):
-        raise ValueError(
-            f"method={method!r} needs an estimator fitted with "
-            f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
-        )
-    kept = fitted._kept_residuals(estimate.name)
-    return held_out_rows(fitted, estimate) if kept is None else kept
 
 
 def _first_method(fitted, methods):
