@@ -170,7 +170,7 @@ class FitsOnWorkers:
         self.problem, self.left_out, self.columns = problem, left_out, columns
         self.means = problem.means.part([0]) if means is None else means
         share = self.means.weight / problem.means.weight[0]
-        self.penalty_scale = problem.rule.penalty_scale(share)
+        _, self.penalty_scale = problem.rule.scales(share)
 
     @property
     def n_fits(self):

@@ -7,56 +7,36 @@ from ..optim.blocks import blocks
 
 
 def units_of(rows, groups=None):
-    """The units that held-out rows belong to: their groups, or else the rows.
-
-    Shapes: rows (n_held_out,), groups (n_samples,); returned (n_held_out,).
-    """
+    """Units of held-out rows, (n_held_out,): groups, (n_samples,), or the rows."""
     labels = rows if groups is None else groups[rows]
     _, first, unit = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[unit]
 
 
 def have_repeats(rows):
-    """Whether some of the row numbers (n_held_out,) come several times."""
+    """Whether a row number comes several times in rows, (n_held_out,)."""
     return np.bincount(rows).max(initial=0) > 1
 
 
-def by_unit(losses, weights, units=None):
-    """Mean losses of units of rows, and the weights of the units.
-
-    Shapes: losses (n_iterates, n_rows), weights (n_rows,), units (n_rows,); returned
-    losses (n_iterates, n_units), weights (n_units,).
-    """
-    if units is None or units.max(initial=-1) + 1 == len(units):
-        return losses, weights
-    n_rows, together = len(units), np.bincount(units, weights)
-    entries = weights / together[units], units, np.arange(n_rows + 1)
-    averaging = sparse.csc_array(entries, shape=(len(together), n_rows))
-    return (averaging @ losses.T).T, together
-
-
 def error_of_repeats(rows, weights):
-    """What a standard error over folds is multiplied by if rows are held out often.
-
-    Folds that share rows are not independent: r repetitions of k folds say as much of
-    the loss as the rows do, not r times as much. For a mean of losses in which row i
-    counts c_i times, of which the folds have one each, the variance over independent
-    rows is sum c_i^2 / sum c_i times that over independent folds.
-
-    Shapes: rows (n_held_out,), weights (n_held_out,).
-    """
+    """Factor of a standard error over folds that accounts for rows in several folds."""
+    # Folds that share rows are not independent: r repetitions of k folds say as much of
+    # the loss as the rows do, not r times as much. For a mean of losses in which row i
+    # counts c_i times, of which the folds have one each, the variance over independent
+    # rows is sum c_i^2 / sum c_i times that over independent folds.
     if not have_repeats(rows):
         return 1.0
     together = np.bincount(rows, weights)
     return float(np.sqrt(np.sum(together**2) / np.sum(weights**2)))
 
 
-def mean_with_error(losses, weights):
-    """Weighted mean of every iterate's losses, and its standard error.
-
-    Shapes: losses (n_iterates, n_losses), weights (n_losses,); returned mean,
-    standard_error (n_iterates,).
-    """
+def mean_with_error(losses, weights, units=None):
+    """Weighted means of losses (n_iterates, n_losses), and their errors over units."""
+    if units is not None and units.max(initial=-1) + 1 < len(units):
+        n_losses, together = len(units), np.bincount(units, weights)
+        entries = weights / together[units], units, np.arange(n_losses + 1)
+        averaging = sparse.csc_array(entries, shape=(len(together), n_losses))
+        losses, weights = (averaging @ losses.T).T, together
     weights = weights / weights.sum()
     # Not by BLAS: it rounds as the number of iterates has it.
     mean = np.einsum("ti,i->t", losses, weights)

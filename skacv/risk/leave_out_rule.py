@@ -7,20 +7,16 @@ import numpy as np
 from ..optim.fits import Weights
 from .reader import Unreadable
 
-# Arrays with an entry for every row that is left out.
-BY_ROW = ("rows", "loss_scale", "residual_scale", "penalty_scale", "sqrt_weight")
-
 
 @dataclass(frozen=True)
 class LeaveOutRule:
-    """How the objective of a fit changes when rows are left out of it.
+    """How the objective of a fit changes when rows are left out of it."""
 
-    A refit takes the updates of the run. As a rule its weights are brought back to a
-    sum of one. With a preconditioner, which belongs to the rows of the run, the others
-    keep their weights: a gradient is then a sum over rows with a fixed step, as
-    EigenPro has it, and a refit is stable wherever the run is. In batches, too, the
-    other rows of a batch keep their weights, and X and the target their centre.
-    """
+    # A refit takes the updates of the run. As a rule its weights are brought back to a
+    # sum of one. With a preconditioner, which belongs to the rows of the run, the other
+    # rows keep their weights: a gradient is then a sum over rows with a fixed step, as
+    # in EigenPro, and a refit is stable wherever the run is. In batches, too, the other
+    # rows of a batch keep their weights, and X and the target their centre.
 
     # Whether a refit centres X and the target by the means of its own rows.
     refits_intercept: bool = False
@@ -32,33 +28,28 @@ class LeaveOutRule:
     columns: object = None
 
     def of_run(self, trajectory):
-        """The refit for a run, which may have batches or a preconditioner."""
+        """The rule of refits of a run, which may have batches or a preconditioner."""
         if trajectory.n_batches():
             return replace(self, refits_intercept=False, renormalises=False)
         if len(trajectory.rows_seen()):
             return replace(self, renormalises=False)
         return self
 
-    def loss_scale(self, share):
-        """Factor of the weights that stay, where they are that share of all."""
-        return 1 / share if self.renormalises else np.ones_like(share)
-
-    def penalty_scale(self, share):
-        """Factor of the penalty, where that share of the weights stays."""
-        return self.loss_scale(share) if self.is_sum else np.ones_like(share)
+    def scales(self, share):
+        """Factors of the weights and of the penalty where a share of weights stays."""
+        ones = np.ones_like(share)
+        loss_scale = 1 / share if self.renormalises else ones
+        return loss_scale, loss_scale if self.is_sum else ones
 
     def without(self, problem, counts):
-        """The weights of refits on some of the rows.
-
-        Shapes: counts (n_rows, n_fits).
-        """
+        """Weights of refits that have every row ``counts`` times, (n_rows, n_fits)."""
         # Fit after fit in memory, as Fits has them: there may be many rows.
         weights = np.multiply(counts, problem.row_weights, dtype=np.float64, order="F")
         share = weights.sum(axis=0)
         columns = self.columns and self.columns.of_fits(problem.design, weights)
-        weights *= self.loss_scale(share)
-        scale = self.penalty_scale(share)
-        return Weights(weights, scale, self.refits_intercept, columns)
+        loss_scale, penalty_scale = self.scales(share)
+        weights *= loss_scale
+        return Weights(weights, penalty_scale, self.refits_intercept, columns)
 
 
 def counts_in(folds, n_rows):
@@ -88,33 +79,32 @@ class LeftOutRows:
         """Describe the rows left out of a problem with shared weights."""
         weights = problem.row_weights[rows, 0].astype(np.float64)
         share = 1 - weights
+        loss_scale, penalty_scale = refit.scales(share)
         return cls(
             n_rows=len(problem.target),
             rows=rows,
-            loss_scale=refit.loss_scale(share),
+            loss_scale=loss_scale,
             residual_scale=1 / share if refit.refits_intercept else np.ones(len(rows)),
-            penalty_scale=refit.penalty_scale(share),
+            penalty_scale=penalty_scale,
             sqrt_weight=np.sqrt(len(problem.target) * weights),
         )
 
-    def blocks(self, size):
-        """The rows in blocks of equal length, at most ``size`` rows each."""
-        n_blocks = -(-len(self.rows) // size)
-        for index in np.array_split(np.arange(len(self.rows)), n_blocks):
-            yield self.part(index)
-
-    def part(self, index):
-        """The rows at the places ``index``, in that order."""
-        return replace(self, **{name: getattr(self, name)[index] for name in BY_ROW})
+    def blocks(self, size, order=None):
+        """The rows in blocks of equal length, at most ``size``, in an order."""
+        order = np.arange(len(self.rows)) if order is None else order
+        for index in np.array_split(order, -(-len(order) // size)):
+            yield replace(
+                self,
+                rows=self.rows[index],
+                loss_scale=self.loss_scale[index],
+                residual_scale=self.residual_scale[index],
+                penalty_scale=self.penalty_scale[index],
+                sqrt_weight=self.sqrt_weight[index],
+            )
 
     def intercept_shifts(self, residuals):
-        """By how much intercepts on the centred data are not zero, from residuals."""
+        """The intercepts of replicas on the centred data, from held-out residuals."""
         return (1 - 1 / self.residual_scale) * residuals
-
-    def shared_scales(self):
-        """Loss and penalty scales; one entry each if all rows share them."""
-        n_scales = 1 if np.ptp(self.loss_scale) == 0 else len(self.rows)
-        return self.loss_scale[:n_scales], self.penalty_scale[:n_scales]
 
 
 def check_unseen(rows, trajectory):

@@ -11,7 +11,6 @@ from ...optim.array_path import path_values
 from ...optim.blocks import blocks
 from ...optim.trajectory import Trajectory, first_updates
 from ...risk.averages import (
-    by_unit,
     error_of_repeats,
     have_repeats,
     mean_with_error,
@@ -263,11 +262,9 @@ def coefficients_without_rows(estimator):
         "correction": spec.corrects_loo,
         **_parallel(estimator.n_jobs),
     }
-    task = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
+    task = LeaveOneOutTask.of(data.problem, trajectory, rows, **settings)
     for k, part in enumerate(task.outputs()):
-        coef, shift = coefficients_without(
-            part.problem, part.trajectory, rows, **settings
-        )
+        coef, shift = coefficients_without(part)
         yield data.without_rows(coef, shift, k)
 
 
@@ -349,5 +346,5 @@ def _path(predictors, rows, data, units=None):
     # A loss, and what it is computed from.
     for iterates in blocks(len(predictors), 16 * target.size):
         losses = losses_of(problem.loss, target, predictors[iterates])
-        path[:, iterates] = mean_with_error(*by_unit(losses, weights, units))
+        path[:, iterates] = mean_with_error(losses, weights, units)
     return path
