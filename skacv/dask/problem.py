@@ -17,7 +17,7 @@ from .._estimator.data.standardized import Standardized
 from ..optim.design import Design, top_eigenvalue
 from ..optim.fits import Iterate
 from ..optim.problem import SINGULAR, Problem
-from ..risk.leave_out_rule import LeaveOutRule
+from ..risk.held_out_rows import LeaveOutRule
 from .block_sums import (
     HalfSquare,
     LeftOut,

@@ -21,7 +21,7 @@ from .._estimator.estimates.held_out import RunningPath, row_losses
 from .._estimator.parameters import are_same
 from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES, n_per_block
-from ..risk.averages import error_of_repeats, mean_with_error, units_of
+from ..risk.held_out_rows import error_of_repeats, mean_with_error, units_of
 from .adapter import StagedAdapter, response_of
 from .adapters import staged_adapter_of
 from .losses import WrongLabel

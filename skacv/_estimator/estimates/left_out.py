@@ -10,13 +10,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from ...optim.array_path import path_values
 from ...optim.blocks import blocks
 from ...optim.trajectory import Trajectory, first_updates
-from ...risk.averages import (
+from ...risk.cost import RunCost
+from ...risk.held_out_rows import (
     error_of_repeats,
     have_repeats,
     mean_with_error,
     units_of,
 )
-from ...risk.cost import RunCost
 from ...risk.intervals import HeldOutResiduals
 from ...risk.left_out.methods import (
     LeaveOneOutTask,

@@ -23,7 +23,7 @@ from ..cost import (
     RunCost,
     is_decomposed,
 )
-from ..leave_out_rule import LeaveOutRule, LeftOutRows, check_unseen
+from ..held_out_rows import LeaveOutRule, LeftOutRows, check_unseen
 from .linearised import linearised_predictors
 from .replicas import check_stable, record_of_replicas, replicas_at_a_time
 from .screened import screened_residuals

@@ -17,7 +17,7 @@ from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
 from ..cost import WORTH_REPLICAS
-from ..leave_out_rule import check_unseen, counts_in
+from ..held_out_rows import check_unseen, counts_in
 from .row_replicas import ARRAYS_PER_REPLICA
 
 

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...optim import costs
 from ...optim.blocks import MEMORY_BYTES, blocks
+from ...optim.costs import ENTRY
 from ...optim.design import ROUNDINGS, Design
 from ...optim.einsum import einsum
 from ...optim.trajectory import iterate
@@ -56,14 +56,13 @@ def screened_residuals(problem, trajectory, left_out, largest_block, map):
     residuals -= problem.target[:, 0]
     residuals *= sqrt_weight
     gradient = design.t_dot(residuals.T).T / len(target)
-    # The Gram matrix of all columns, if it is cheaper than the replicas and takes at
-    # most a few times the memory of X.
+    # The Gram matrix of all columns, if its products (every entry of X times a row) are
+    # cheaper than the replicas, and it takes at most a few times the memory of X.
     gram, n_columns = None, design.shape[1]
     width = np.minimum(2 * np.count_nonzero(trajectory.coef, axis=(1, 2)), n_columns)
     replicas = len(left_out.rows) * np.sum(width.astype(float) ** 2)
     most_entries = min(8 * design.n_stored, MEMORY_BYTES / design.dtype.itemsize)
-    is_cheap = costs.gram(design.n_stored / n_columns, n_columns) <= replicas
-    if is_cheap and n_columns**2 <= most_entries:
+    if design.n_stored * n_columns <= replicas and n_columns**2 <= most_entries:
         gram = design.gram()
         gram /= len(target)
     run = ScreenedRun(design, target[:, 0], gradient, *design.column_sizes(), gram)
@@ -158,7 +157,7 @@ class GramCurvature:
         """Find the largest shifts of some columns, a block of them at a time."""
         point, slope = self.point[:, 0].T, self.row_slope[0]
         n_bytes = self.point.itemsize * self.left_out.n_rows
-        for block in blocks(len(index), n_bytes, least=costs.ENTRY):
+        for block in blocks(len(index), n_bytes, least=ENTRY):
             columns = index[block]
             factors = self.gram.factors(point, columns)
             entries, largest = self._entries(replicas, columns), self.run.largest

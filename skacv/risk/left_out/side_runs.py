@@ -11,7 +11,7 @@ import numpy as np
 
 from ...optim.fits import Iterate, WeightedFits, Weights
 from ...optim.run import SideRuns
-from ..leave_out_rule import counts_in
+from ..held_out_rows import counts_in
 from .rademacher_targets import RademacherLeaveOneOut
 from .replicas import RecordedFolds, are_surely_stable, check_stable, fits_that_rise
 

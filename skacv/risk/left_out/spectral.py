@@ -17,7 +17,7 @@ that direction k contributes obeys
 and the prediction is their sum over k. With a preconditioner the same holds in the
 eigenbasis of the preconditioned objective, whose eigenvalues contain the penalty:
 c_i is one there, for the loss and for the penalty
-(:class:`~skacv.risk.leave_out_rule.LeaveOutRule`).
+(:class:`~skacv.risk.held_out_rows.LeaveOutRule`).
 
 An eigenvalue enters only through a smooth function, so a few of them, the nodes, with
 the z_ik^2 and z_ik (Z'y)_k of all moved onto them, stand for all to rounding (an

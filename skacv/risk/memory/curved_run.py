@@ -26,8 +26,8 @@ import numpy as np
 
 from ...optim.blocks import MEMORY_BYTES, blocks
 from ...optim.costs import CALL
-from ..averages import mean_with_error
 from ..cost import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, RunCost
+from ..held_out_rows import mean_with_error
 from ..random_labels import random_signs
 from ..reader import Unreadable
 from .curved_tangents import curvature_at

@@ -34,7 +34,7 @@ from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..cost import RunCost, is_decomposed
 from ..eigenbasis import Eigenbasis
-from ..leave_out_rule import UNCENTRED
+from ..held_out_rows import UNCENTRED
 from ..random_labels import random_signs
 from .curved_run import curved_risk
 from .modes import (
