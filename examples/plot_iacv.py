@@ -50,7 +50,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import Phase, iterate
 from skacv.optim.updates import Pass, ProximalGradient
-from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
+from skacv.risk.held_out_rows import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.linearised import replayed_steps
 from skacv.risk.left_out.replicas import replayed
@@ -141,8 +141,8 @@ def logistic_problem(n, rng):
 def linearised(problem, trajectory, left_out, correction):
     """Coefficients without each row, (n_left_out, n_features), of every iterate."""
     sizes, start = iacv.column_sizes(problem), trajectory.coef[0]
-    curvature = iacv.LinearisedCurvature(problem, left_out, sizes)
-    replicas = RowReplicas(problem.design, left_out, trajectory, curvature)
+    curvature_of = partial(iacv.LinearisedCurvature, problem, sizes)
+    replicas = RowReplicas(problem.design, left_out, trajectory, curvature_of)
     yield start[:, 0] + replicas.deviations(start)[:, :, 0]
     for step in iterate(replayed_steps(problem, trajectory, correction), replicas):
         if step.ends is not None:

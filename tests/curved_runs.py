@@ -19,7 +19,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import UNCENTRED
+from skacv.risk.held_out_rows import UNCENTRED
 from skacv.risk.left_out.replicas import leave_folds_out
 from skacv.risk.memory import curved_run
 from skacv.risk.memory.curved_run import CurvedRun

@@ -39,7 +39,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov, StochasticGradient
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import UNCENTRED
+from skacv.risk.held_out_rows import UNCENTRED
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.curved_runs import paths_of_folds, read_any_loss
 

@@ -88,10 +88,10 @@ def planned_is_recorded(model, X, y):
     known = [
         (
             method_for(run),
-            replace(run, rules=None),
+            replace(run, rules=[]),
             run.n_batches,
-            run.is_elementwise(),
-            run.has_one_basis(),
+            run.is_elementwise,
+            run.has_one_basis,
         )
         for run in (planned, recorded)
     ]

@@ -17,7 +17,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
+from skacv.risk.held_out_rows import LeaveOutRule, LeftOutRows
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

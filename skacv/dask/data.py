@@ -26,7 +26,7 @@ from .._estimator.prediction.decisions import (
     targets_of,
 )
 from ..optim.blocks import MEMORY_BYTES, n_per_block
-from ..risk.leave_out_rule import LeaveOutRule
+from ..risk.held_out_rows import LeaveOutRule
 from .block_sums import add_moments, block_moments, squares_of
 from .folds import LabelCounts, numbered_folds
 from .problem import (

@@ -23,7 +23,7 @@ from .._estimator.run.summary_data import summary_data
 from ..optim.blocks import MEMORY_BYTES, blocks
 from ..optim.run import Iterates
 from ..optim.trajectory import Trajectory, iterate
-from ..risk.averages import mean_with_error
+from ..risk.held_out_rows import mean_with_error
 from .block_sums import LeftOut
 from .problem import FitsOnWorkers
 from .summary import merge_summaries

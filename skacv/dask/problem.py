@@ -17,7 +17,7 @@ from .._estimator.data.standardized import Standardized
 from ..optim.design import Design, top_eigenvalue
 from ..optim.fits import Iterate
 from ..optim.problem import SINGULAR, Problem
-from ..risk.leave_out_rule import LeaveOutRule
+from ..risk.held_out_rows import LeaveOutRule
 from .block_sums import (
     HalfSquare,
     LeftOut,
@@ -170,7 +170,7 @@ class FitsOnWorkers:
         self.problem, self.left_out, self.columns = problem, left_out, columns
         self.means = problem.means.part([0]) if means is None else means
         share = self.means.weight / problem.means.weight[0]
-        self.penalty_scale = problem.rule.penalty_scale(share)
+        _, self.penalty_scale = problem.rule.scales(share)
 
     @property
     def n_fits(self):

@@ -12,9 +12,10 @@ from ..optim.array_path import StoredPredictors
 from ..optim.kernel_matrix import KernelMatrix, kernel_product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..optim.trajectory import Trajectory, first_updates
+from ..risk.cost import RunCost
 from ..risk.left_out.methods import (
     LeaveOneOutTask,
-    coefficients_of,
+    coefficients_without,
     method_for,
     spectral_coefficients,
 )
@@ -97,15 +98,15 @@ class RecordedKernelModel(RecordedModel):
         trajectory = Trajectory(coef, predictor, first_updates(self._phases, t))
         held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
         held_out = held_out.reshape(t + 1, len(rows), -1)
-        rule = self._spec().refit(data).of_run(trajectory)
-        task = LeaveOneOutTask(data.problem, trajectory, rows, rule)
-        kind = task.cost
+        rule = self._spec().refit(data)
+        task = LeaveOneOutTask.of(data.problem, trajectory, rows, rule)
+        kind = RunCost.recorded(data.problem, trajectory)
         is_spectral = method_for(kind) == "spectral" and not kind.has_ridge_under_P()
         for k, part in enumerate(task.outputs()):
             if is_spectral:
                 coef_and_shift = spectral_coefficients(part, held_out[:, :, k])
             else:
-                coef_and_shift = coefficients_of(part, "replicas")
+                coef_and_shift = coefficients_without(part, "replicas")
             yield data.without_rows(*coef_and_shift, k)
 
     def _map(self, function, blocks):

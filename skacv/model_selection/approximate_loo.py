@@ -18,10 +18,10 @@ from .._estimator.delegation import last_step
 from .._estimator.devices import in_numpy
 from .._typing import RandomState
 from .._warnings import warn
-from ..risk.averages import mean_with_error
 from ..risk.converged.hinge import HingeModel, support_stays
 from ..risk.converged.newton import infinitesimal_jackknife, newton_step
 from ..risk.converged.randomised import Probes, randomized_leverages
+from ..risk.held_out_rows import mean_with_error
 from .fitted_models import adapter_of
 
 # From these leverages on a first-order step is half as long as it should be, and probes

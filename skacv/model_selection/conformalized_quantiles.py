@@ -15,7 +15,6 @@ from .._typing import RandomState
 from ..risk.intervals import (
     HeldOutResiduals,
     checked_coverage,
-    distance_outside,
     intervals_between,
 )
 from .early_stopping import TrajectoryEarlyStoppingCV
@@ -158,9 +157,9 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
                 "compared then: give it a random_state."
             )
         self.lower_, self.upper_ = lower, upper
-        self._outside = distance_outside(
-            *(part.predictions for part in rows), targets[0]
-        )
+        # How far held-out targets are outside of the interval between both quantiles.
+        quantiles = np.sort([part.predictions for part in rows], axis=0)
+        self._outside = np.maximum(quantiles[0] - targets[0], targets[0] - quantiles[1])
         self._units = rows[0].units
         return self
 

@@ -22,7 +22,7 @@ from sklearn.utils import indexable
 from .._compat import _safe_indexing, on_host
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 from .._estimator.parameters import is_auto, is_off
-from ..risk.averages import units_of
+from ..risk.held_out_rows import units_of
 
 
 def index_of_least(values):

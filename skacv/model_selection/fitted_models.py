@@ -345,7 +345,8 @@ def trajectory_model(estimator, X, y, weights):
         # is a coefficient that the penalty spares.
         penalty = line.spared(penalty)
     stays = 1 - row_weights
-    shares = 1 - stays * estimator._spec().refit(data).penalty_scale(stays)
+    _, penalty_scale = estimator._spec().refit(data).scales(stays)
+    shares = 1 - stays * penalty_scale
     model = line.converged(target, row_weights, estimator._loss, penalty, shares)
     return output_by_output(model)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._estimator.estimates.held_out import HeldOutLosses
-from ..risk.averages import mean_with_error, units_of
+from ..risk.held_out_rows import mean_with_error, units_of
 from .time_limit import too_short
 
 N_DRAWS = 200

@@ -25,11 +25,6 @@ def product(n_rows, n_columns, n_vectors=1):
     return n_rows * n_columns * max(n_vectors, min(ENTRY, 2 * n_vectors))
 
 
-def gram(n_rows, n_columns):
-    """Cost of the inner products of all columns."""
-    return n_rows * n_columns**2
-
-
 def eigh(size):
     """Cost of the eigendecomposition of a symmetric matrix of ``size`` rows."""
     return EIGEN * size**3

@@ -22,6 +22,6 @@ entry point                     exactness               what it stands on
 ==============================  ======================  ============================
 
 All of them are functions of a problem and its run, and refuse a run that they cannot
-read (``reader.Unreadable``). ``leave_out_rule.LeaveOutRule`` says what a fit without
+read (``reader.Unreadable``). ``held_out_rows.LeaveOutRule`` says what a fit without
 some rows would be.
 """

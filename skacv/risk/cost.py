@@ -3,7 +3,7 @@
 In units of :mod:`skacv.optim.costs`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -38,11 +38,12 @@ def corrected_updates(n_updates, has_batches=False):
     return set(numbers[numbers <= n_updates].tolist())
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunCost:
     """The properties of a planned or recorded run that decide how rows are left out."""
 
     shape: tuple
+    # The number of updates, and the first update and the penalty, of every phase.
     lengths: list
     rules: list
     is_quadratic: bool
@@ -50,6 +51,29 @@ class RunCost:
     n_outputs: int = 1
     is_coupled: bool = False
     correction: bool = True
+
+    n_updates: int = field(init=False)
+    # Largest number of batches of an update, 0 if it uses all rows.
+    n_batches: int = field(init=False, default=0)
+    # Whether there are columns, each updated by its own gradient.
+    is_elementwise: bool = field(init=False)
+    # Whether updates are linear, and elementwise in one and the same eigenbasis.
+    has_one_basis: bool = field(init=False, default=True)
+
+    def __post_init__(self):
+        self.n_updates, self.is_elementwise = sum(self.lengths), self.has_columns
+        bases = []
+        for update, penalty in self.rules:
+            self.n_batches = max(self.n_batches, update.n_batches)
+            self.is_elementwise = self.is_elementwise and update.is_elementwise
+            # Without a preconditioner the basis is that of the second moments; with one
+            # it is that of the preconditioned objective, which has to stay the same.
+            preconditioner = update.preconditioner
+            bases.append(None if preconditioner is None else (preconditioner, penalty))
+            if update.n_batches or not update.is_affine:
+                self.has_one_basis = False
+            elif penalty.common_curvature() is None or bases[-1] != bases[0]:
+                self.has_one_basis = False
 
     @classmethod
     def recorded(cls, problem, trajectory, correction=True):
@@ -64,35 +88,6 @@ class RunCost:
             correction=correction,
         )
 
-    @property
-    def n_updates(self):
-        return sum(self.lengths)
-
-    @property
-    def n_batches(self):
-        """Largest number of batches of an update, 0 if it uses all rows."""
-        return max((update.n_batches for update, _ in self.rules), default=0)
-
-    def is_elementwise(self):
-        """Whether there are columns, each updated by its own gradient."""
-        return self.has_columns and all(u.is_elementwise for u, _ in self.rules)
-
-    def has_one_basis(self):
-        """Whether updates are linear, and elementwise in one and the same eigenbasis.
-
-        Without a preconditioner the basis is that of the second moments; with one it is
-        that of the preconditioned objective, which has to stay the same.
-        """
-        for update, penalty in self.rules:
-            if update.n_batches or not update.is_affine:
-                return False
-            if penalty.common_curvature() is None:
-                return False
-        bases = [(update.preconditioner, penalty) for update, penalty in self.rules]
-        if all(preconditioner is None for preconditioner, _ in bases):
-            return True
-        return all(basis == bases[0] for basis in bases)
-
     def has_ridge_under_P(self):
         """Whether a preconditioner multiplies the gradient of a ridge penalty."""
         return any(
@@ -101,7 +96,7 @@ class RunCost:
         )
 
     def is_decomposed_cheaply(self):
-        """Whether a decomposition of the smaller side takes about as long as folds."""
+        """Whether a decomposition of X takes about as long as the folds."""
         n_rows, n_columns = self.shape
         size = min(self.shape)
         run = 2 * self.n_updates * n_rows * n_columns * self.n_outputs
@@ -122,7 +117,7 @@ class RunCost:
         return self.n_updates * exact > WORTH_LINEARISING * linearised
 
     def n_corrected(self):
-        """Number of updates that are corrected if rows are left out by linearising."""
+        """Number of updates at which the error of linearising is evaluated."""
         if not self.correction:
             return 0
         has_batches = self.n_batches > 0
@@ -136,19 +131,3 @@ class RunCost:
         """Cost of a product with the Hessian of ``n_columns`` columns."""
         n_coupled = self.n_outputs if self.is_coupled else 1
         return n_columns**2 * self.n_outputs * n_coupled
-
-    def n_rows_worth(self, n_active, n_exact, least=100):
-        """Number of rows that can be left out in about the time of folds, or none."""
-        # ``n_active``: most columns that the run uses; ``n_exact`` updates take two
-        # products with X for each row left out.
-        n_rows, n_columns = self.shape
-        # Replicas together use more columns than the recorded run.
-        width = min(2 * n_active, n_columns)
-        # A wide Hessian is not formed, two products with the columns do as well.
-        hessian = min(self.hessian_work(width), 2 * n_rows * width * self.n_outputs)
-        cost = (self.n_updates - n_exact) * hessian
-        cost += n_exact * self.exact_work(n_columns)
-        replica = self.n_updates * self.exact_work(width)
-        budget = max(WORTH_MULTIPLICATIONS, WORTH_REPLICAS * replica)
-        n_worth = int(min(n_rows, budget // max(cost, 1)))
-        return n_worth if n_worth >= min(least, n_rows) else 0

@@ -13,15 +13,12 @@ NULL_DIRECTION = 50 * np.finfo(float).eps
 
 @dataclass(frozen=True)
 class Eigenbasis:
-    """A design in the eigenbasis of (design' design) / n_rows.
+    """A design in the eigenbasis of (design' design) / n_rows."""
 
-    Shapes: eigenvalues (rank,), drive (rank, n_targets), start (rank, n_targets).
-    """
-
-    eigenvalues: np.ndarray
-    drive: np.ndarray
-    start: np.ndarray
-    rows: Callable
+    eigenvalues: np.ndarray  # (rank,)
+    drive: np.ndarray  # design' target / n_rows, (rank, n_targets)
+    start: np.ndarray  # (rank, n_targets)
+    rows: Callable  # from row numbers to rows of the design, (n, rank)
 
     @classmethod
     def of_run(cls, problem, trajectory):
@@ -42,13 +39,10 @@ class Eigenbasis:
         return basis.preconditioned(directions, preconditioner.damping, curvature)
 
     def preconditioned(self, directions, damping, curvature):
-        """The basis of the run whose gradients are multiplied by P = Q^2.
-
-        With b = Q a, P times a gradient in b is the gradient in a: the run is
-        gradient descent on Q (design' design / n_rows + curvature) Q.
-
-        Shapes: directions (rank, q), damping (q,).
-        """
+        """The basis of the run whose gradients are multiplied by P = Q^2."""
+        # With b = Q a, P times a gradient in b is the gradient in a: the run is
+        # gradient descent on Q (design' design / n_rows + curvature) Q. Shapes:
+        # directions (rank, q), damping (q,).
 
         def scaled(removed, array):
             return array - directions @ (removed[:, None] * (directions.T @ array))
@@ -89,7 +83,7 @@ class Eigenbasis:
 
 
 def _seen_coordinates(problem, predictor):
-    """Coordinates of whatever has these predictors: only what the rows see matters."""
+    """Coordinates in the eigenbasis that give some predictors, (n_rows, n_targets)."""
     values, vectors = problem.eigenbasis
     inverse = inverse_roots(values, len(predictor))
     return inverse[:, None] * (vectors.T @ predictor)

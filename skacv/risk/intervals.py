@@ -33,25 +33,22 @@ FEWEST_ROWS = 20
 
 
 class HeldOutResiduals(NamedTuple):
-    """Rows that a model has not seen, for prediction intervals.
+    """Held-out residuals and predictions of rows, for prediction intervals."""
 
-    Shapes: residuals (n_held_out,) or (n_held_out, n_targets), units (n_held_out,).
-    """
-
-    # In units of the spread of targets under the loss.
+    # In units of the spread of targets under the loss, (n_held_out[, n_targets]).
     residuals: np.ndarray
     # None where only the residuals are known.
     predictions: np.ndarray | None
-    # The unit of every row, numbered from 0; None: every row is a unit.
+    # The unit of every row, numbered from 0, (n_held_out,); None: each row is a unit.
     units: np.ndarray | None
 
     @property
     def n_units(self):
-        """How many residuals count, where those of a unit count as one."""
+        """Number of units of rows: as many residuals count."""
         return len(self.residuals) if self.units is None else int(self.units.max()) + 1
 
     def at_most(self, n_rows):
-        """The same, but at most so many rows, in whole units drawn at random."""
+        """At most ``n_rows`` of the rows, in whole units that are drawn at random."""
         indices, units = drawn_units(len(self.residuals), self.units, n_rows)
         predictions = self.predictions
         if predictions is not None:
@@ -60,10 +57,7 @@ class HeldOutResiduals(NamedTuple):
 
 
 def drawn_units(n_rows, units, most):
-    """Places of at most so many rows, of whole units that are drawn at random.
-
-    Shapes: units (n_rows,); returned units (n_drawn,).
-    """
+    """Indices of at most ``most`` rows, of units drawn at random, and their units."""
     if n_rows <= most:
         return slice(None), units
     unit_of_row = np.arange(n_rows) if units is None else units
@@ -88,16 +82,13 @@ def checked_coverage(coverage):
 
 
 def ends_of(interval, predictions, residuals, ranks, spread):
-    """Lower and upper ends of an interval for every rank, along a last axis.
-
-    Shapes: returned (n_samples, ..., 2, n_ranks).
-    """
+    """Ends of an interval for every rank, (n_samples, ..., 2, n_ranks)."""
     ends = [interval(predictions, residuals, rank, spread) for rank in ranks]
     return np.stack(ends, axis=-1)
 
 
 def rank_of(coverage, n_units):
-    """Which of the ordered values of ``n_units`` rows covers, ceil(c (n + 1))."""
+    """The rank that covers among residuals of n units, ceil(coverage (n + 1))."""
     rank = max(1, int(np.ceil(coverage * (n_units + 1) - ROUNDING)))
     if rank > n_units:
         needed = int(np.ceil((coverage - ROUNDING) / (1 - coverage)))
@@ -111,8 +102,7 @@ def rank_of(coverage, n_units):
 def intervals_around(predictions, held_out, coverage, loss, sizes=None):
     """Predictions plus and minus quantiles of the sizes of held-out residuals.
 
-    Shapes: predictions (n_samples,) or (n_samples, n_targets); returned (n_samples, 2)
-    or (n_samples, n_targets, 2).
+    Shapes: predictions (n_samples, ...); returned (n_samples, ..., 2).
     """
     ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
     residuals, widths = held_out.residuals, np.ones_like(predictions)
@@ -126,25 +116,18 @@ def intervals_around(predictions, held_out, coverage, loss, sizes=None):
 
 
 def shaped(ends, coverage):
-    """Ends without an axis for ranks where there is one coverage."""
+    """Ends without the axis of ranks where there is one coverage."""
     return ends.reshape(*ends.shape[:-1], *coverage.shape)
 
 
-def distance_outside(lower, upper, targets):
-    """How far targets are outside of the interval between two quantiles.
-
-    Shapes: all (n_rows,).
-    """
-    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-    return np.maximum(lower - targets, targets - upper)
-
-
 def intervals_between(lower, upper, outside, coverage, units=None):
-    """Intervals between two quantiles, as much wider as held-out rows need.
+    """Intervals between two quantiles, widened by a quantile of held-out misses.
 
-    Shapes: lower, upper (n_samples,), outside (n_held_out,), units (n_held_out,);
-    returned (n_samples, 2).
+    Shapes: lower, upper (n_samples,); outside, units (n_held_out,); returned
+    (n_samples, 2).
     """
+    # ``outside``: how far held-out targets are outside of their quantiles; negative
+    # inside.
     n_units = len(outside) if units is None else int(units.max()) + 1
     ranks = [rank_of(share, n_units) for share in coverage.ravel()]
     moves = np.array([ranked(outside, rank, units) for rank in ranks])
@@ -155,11 +138,9 @@ def intervals_between(lower, upper, outside, coverage, units=None):
 
 
 def sizes_by_prediction(held_out, predictions):
-    """Sizes of residuals as a function of the prediction.
+    """Sizes of the held-out residuals and of new ones, as functions of the prediction.
 
-    Shapes: predictions (n_samples,) or (n_samples, n_targets); returned held_out
-    (n_held_out,) or (n_held_out, n_targets), sizes (n_samples,) or (n_samples,
-    n_targets).
+    Shapes: returned (n_held_out, ...), (n_samples, ...), with targets last if several.
     """
     residuals = held_out.residuals
     n_rows, shape = len(residuals), residuals.shape[1:]
@@ -180,14 +161,10 @@ def sizes_by_prediction(held_out, predictions):
 
 
 def sizes_nearby(predictions, residuals):
-    """The mean size of residuals of rows whose predictions are near, as a function.
-
-    A running mean over k rows in the order of the predictions, with k = n^(4/5) / 2,
-    the rate at which nearest neighbours estimate a smooth function of one variable best
-    (Stone 1980, "Optimal rates of convergence for nonparametric estimators").
-
-    Shapes: predictions, residuals (n_rows,).
-    """
+    """The mean size of residuals of rows with similar predictions, as a function."""
+    # A running mean over k rows in the order of the predictions, with k = n^(4/5) / 2,
+    # the rate at which nearest neighbours estimate a smooth function of one variable
+    # best (Stone 1980, "Optimal rates of convergence for nonparametric estimators").
     size = np.abs(residuals)
     # Rows of equal predictions are in no order: each counts as their mean.
     _, tied = np.unique(predictions, return_inverse=True)
@@ -204,17 +181,14 @@ def sizes_nearby(predictions, residuals):
 
 
 def smallest_size(sizes, share=0.1):
-    """The least that a residual is taken to be as a rule, above zero."""
+    """A lower bound of the expected size of a residual, above zero."""
     # A ratio to a size near zero would be huge.
     # Where no residual is other than zero any size will do.
     return share * sizes.mean() or 1.0
 
 
 def held_out_sizes(fitted, X, residuals, units, seed=0, n_folds=5):
-    """Expected sizes of residuals at their rows, each from the residuals of others.
-
-    Shapes: residuals (n_rows,), units (n_rows,).
-    """
+    """Expected sizes of residuals (n_rows,), each from residuals of other units."""
     distinct, unit = np.unique(units, return_inverse=True)
     if len(distinct) < 2:
         raise ValueError(
@@ -230,20 +204,18 @@ def held_out_sizes(fitted, X, residuals, units, seed=0, n_folds=5):
 
 
 def around_predictions(predictions, residuals, rank, spread=1.0, units=None):
-    """Predictions plus and minus one of the ordered absolute residuals.
+    """Predictions plus and minus the absolute residual of a rank, (n_samples, ..., 2).
 
-    Shapes: predictions (n_samples, ...), residuals (n_rows, ...), spread (n_samples,
-    ...), units (n_rows,); returned (n_samples, ..., 2).
+    Shapes: predictions, spread (n_samples, ...), residuals (n_rows, ...).
     """
     width = ranked(np.abs(residuals), rank, units) * spread
     return np.stack([predictions - width, predictions + width], axis=-1)
 
 
 def jackknife_plus(predictions, residuals, rank, spread=1.0):
-    """Quantiles of the predictions without each row, moved by its residual.
+    """The jackknife+: quantiles of mu_{-i}(x) -+ R_i over rows i, (n_samples, 2).
 
-    Shapes: predictions (n_rows, n_samples), residuals (n_rows,), spread (n_rows,
-    n_samples); returned (n_samples, 2).
+    Shapes: predictions, spread (n_rows, n_samples); residuals (n_rows,).
     """
     width = np.abs(residuals)[:, None] * spread
     lower = ranked(predictions - width, len(residuals) + 1 - rank)
@@ -252,10 +224,7 @@ def jackknife_plus(predictions, residuals, rank, spread=1.0):
 
 
 def ranked(values, rank, units=None):
-    """The value of that rank, 1 the smallest, along the rows.
-
-    Shapes: values (n_rows, ...), units (n_rows,); returned (...).
-    """
+    """Values of a rank along the rows, 1 the smallest; units have equal masses."""
     if units is None:
         return np.partition(values, rank - 1, axis=0)[rank - 1]
     shares = 1 / np.bincount(units)[units]

@@ -26,10 +26,7 @@ from .intervals import drawn_units, rank_of, ranked
 
 
 def likelier_classes(probabilities):
-    """The probability of all classes that are likelier than a class, for each class.
-
-    Shapes: probabilities and returned (n_rows, n_classes).
-    """
+    """The probability of all likelier classes, for each class, (n_rows, n_classes)."""
     order = np.argsort(-probabilities, axis=1, kind="stable")
     falling = np.take_along_axis(probabilities, order, axis=1)
     before = np.cumsum(falling, axis=1)[:, :-1]
@@ -50,20 +47,14 @@ CONFORMITY_SCORES = {
 
 
 class HeldOutScores(NamedTuple):
-    """Rows that a model has not seen, for prediction sets.
+    """Conformity scores of held-out rows, for prediction sets."""
 
-    Shapes: scores (n_held_out,), units (n_held_out,).
-    """
-
-    scores: dict[str, np.ndarray]
-    units: np.ndarray | None
+    scores: dict[str, np.ndarray]  # by the name of the score, (n_held_out,)
+    units: np.ndarray | None  # (n_held_out,)
 
     @classmethod
     def of(cls, probabilities, labels, units):
-        """The scores of rows.
-
-        Shapes: probabilities (n_held_out, n_classes), labels (n_held_out,).
-        """
+        """Scores of labels (n_rows,) by probabilities (n_rows, n_classes)."""
         rows = np.arange(len(labels))
         probabilities = probabilities.astype(np.float64)
         scores = {
@@ -73,7 +64,7 @@ class HeldOutScores(NamedTuple):
         return cls(scores, units)
 
     def at_most(self, n_rows):
-        """The same, but at most so many rows, in whole units drawn at random."""
+        """At most ``n_rows`` of the rows, in whole units that are drawn at random."""
         (first, *_) = self.scores.values()
         indices, units = drawn_units(len(first), self.units, n_rows)
         scores = {name: values[indices] for name, values in self.scores.items()}
@@ -89,10 +80,7 @@ def check_score(method):
 
 
 def sets_around(probabilities, held_out, coverage, method):
-    """The classes whose score is at most a quantile of the held-out scores.
-
-    Shapes: probabilities (n_samples, n_classes); returned (n_samples, n_classes).
-    """
+    """Masks of the classes whose score is at most a quantile of held-out scores."""
     scores_of_labels, units = held_out.scores[method], held_out.units
     n_units = len(scores_of_labels) if units is None else int(units.max()) + 1
     ranks = [rank_of(share, n_units) for share in coverage.ravel()]

@@ -1,10 +1,10 @@
-"""What estimates say of runs that they cannot read.
+"""The exception of estimates for runs that they cannot read.
 
-An estimate is a function of a problem, a trajectory and a refit. Before it reads, it
-looks at what a run is of: nothing is read from flags that a new loss, penalty or update
-may forget to set.
+An estimate is a function of a problem, a trajectory and a rule by which rows are left
+out. Before it reads a run, it looks at its loss, its updates and its penalties: nothing
+is read from flags that a new one may forget to set.
 """
 
 
 class Unreadable(ValueError):
-    """A run from which an estimate would not be what it says."""
+    """A run that an estimate cannot read."""

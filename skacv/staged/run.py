@@ -21,7 +21,7 @@ from .._estimator.estimates.held_out import RunningPath, row_losses
 from .._estimator.parameters import are_same
 from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES, n_per_block
-from ..risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
+from ..risk.held_out_rows import error_of_repeats, mean_with_error, units_of
 from .adapter import StagedAdapter, response_of
 from .adapters import staged_adapter_of
 from .losses import WrongLabel
@@ -321,7 +321,7 @@ class Evaluation:
             parts = list(zip(np.split(losses, ends, axis=1), weights_of_folds))
             means = [mean_with_error(*part)[0] for part in parts]
             self.losses.append(np.stack(means, axis=1))
-            self.row_errors.append(mean_with_error(*by_unit(*parts[0], units))[1])
+            self.row_errors.append(mean_with_error(*parts[0], units)[1])
 
     def best(self):
         """The stage of least loss among those evaluated."""

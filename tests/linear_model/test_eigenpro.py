@@ -16,7 +16,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro, fixed_batches
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import LeaveOutRule
+from skacv.risk.held_out_rows import LeaveOutRule
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.oracles import sqrt_weighted
 from tests.runs import run_of

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from skacv.model_selection import RecordsTrajectory
 from skacv.optim.design import MatrixDesign
-from skacv.risk.averages import mean_with_error
+from skacv.risk.held_out_rows import mean_with_error
 
 
 class NestedLeastSquares(RecordsTrajectory, RegressorMixin, BaseEstimator):

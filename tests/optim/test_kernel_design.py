@@ -22,7 +22,7 @@ from skacv.optim.schedules import (
     fixed_batches,
 )
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import LeaveOutRule
+from skacv.risk.held_out_rows import LeaveOutRule
 from skacv.risk.left_out.methods import leave_one_out
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.curved_runs import paths_of_folds

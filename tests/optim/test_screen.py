@@ -32,7 +32,7 @@ from skacv.optim.schedules import (
 )
 from skacv.optim.trajectory import Phase
 from skacv.optim.updates import State
-from skacv.risk.leave_out_rule import LeaveOutRule
+from skacv.risk.held_out_rows import LeaveOutRule
 from skacv.risk.left_out.side_runs import SideFolds
 from tests.penalties import with_prox
 

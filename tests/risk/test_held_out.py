@@ -19,8 +19,7 @@ from skacv.optim.screen import WorkingColumns
 from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
 from skacv.risk import cost
-from skacv.risk.averages import mean_with_error
-from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
+from skacv.risk.held_out_rows import LeaveOutRule, LeftOutRows, mean_with_error
 from skacv.risk.left_out import methods, screened, spectral
 from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
 from skacv.risk.left_out.replicas import leave_folds_out, replayed

@@ -12,8 +12,8 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import LeaveOutRule
-from skacv.risk.memory import memory_matrix, modes, probes, tangents
+from skacv.risk.held_out_rows import LeaveOutRule
+from skacv.risk.memory import memory_matrix, modes, tangents
 from skacv.risk.memory.memory_matrix import COMPLETE, SPECTRAL, estimate_risk
 from skacv.risk.memory.row_scales import uneven_rows_bias
 from tests import oracles
@@ -306,13 +306,13 @@ def test_probes_are_added_until_their_error_is_small(rng, monkeypatch):
     problem, trajectory = run_on(X, y, phases_for(X, L1(0.02), GradientDescent, 60))
 
     def with_share(share):
-        n_missing = partial(probes.n_missing, share=share)
+        n_missing = partial(modes.n_missing, share=share)
         monkeypatch.setattr(memory_matrix, "n_missing", n_missing)
         rng = np.random.default_rng(0)
         return estimate_risk(problem, trajectory, method="hutchinson", rng=rng)
 
     few, many = with_share(1e6), with_share(0.2)
-    assert few.n_probes == probes.FIRST_ROUND < many.n_probes
+    assert few.n_probes == modes.FIRST_ROUND < many.n_probes
     near = many.path <= 1.5 * many.path.min()
     relative = (many.mc_se_path / many.path)[near]
     assert np.sqrt((relative**2).mean()) < 1.5 * 0.2 * np.sqrt(2 / 300)

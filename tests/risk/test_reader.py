@@ -20,8 +20,8 @@ from skacv.optim.schedules import (
     fixed_batches,
 )
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import LeaveOutRule
-from skacv.risk.left_out.methods import coefficients_without, leave_one_out
+from skacv.risk.held_out_rows import LeaveOutRule
+from skacv.risk.left_out.methods import LeaveOneOutTask, leave_one_out
 from skacv.risk.left_out.replicas import leave_folds_out
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.reader import Unreadable
@@ -132,4 +132,4 @@ def test_other_runs_are_read(reader, run_of, problem):
 
 def test_coefficients_without_rows_that_were_seen_are_refused(problem):
     with pytest.raises(Unreadable, match="cannot be left out"):
-        coefficients_without(*preconditioned(problem), SEEN[:2], LeaveOutRule())
+        LeaveOneOutTask.of(*preconditioned(problem), SEEN[:2], LeaveOutRule())

@@ -14,7 +14,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import LeaveOutRule
+from skacv.risk.held_out_rows import LeaveOutRule
 from skacv.risk.memory import memory_matrix, row_scales
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_scales import scales_of_rows

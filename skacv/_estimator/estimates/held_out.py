@@ -10,7 +10,12 @@ from sklearn.base import is_classifier
 
 from ...optim.array_path import ArrayPath, Predictors, StoredPath
 from ...optim.blocks import blocks
-from ...risk.averages import error_of_repeats, losses_of, mean_with_error, units_of
+from ...risk.held_out_rows import (
+    error_of_repeats,
+    losses_of,
+    mean_with_error,
+    units_of,
+)
 from ..data.checks import validated_target
 
 

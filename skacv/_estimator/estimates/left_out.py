@@ -10,15 +10,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from ...optim.array_path import path_values
 from ...optim.blocks import blocks
 from ...optim.trajectory import Trajectory, first_updates
-from ...risk.averages import (
-    by_unit,
+from ...risk.cost import RunCost
+from ...risk.held_out_rows import (
     error_of_repeats,
     have_repeats,
     losses_of,
     mean_with_error,
     units_of,
 )
-from ...risk.cost import RunCost
 from ...risk.intervals import HeldOutResiduals
 from ...risk.left_out.methods import (
     LeaveOneOutTask,
@@ -265,11 +264,9 @@ def coefficients_without_rows(estimator):
         "correction": spec.corrects_loo,
         **_parallel(estimator.n_jobs),
     }
-    task = LeaveOneOutTask(data.problem, trajectory, rows, **settings)
+    task = LeaveOneOutTask.of(data.problem, trajectory, rows, **settings)
     for k, part in enumerate(task.outputs()):
-        coef, shift = coefficients_without(
-            part.problem, part.trajectory, rows, **settings
-        )
+        coef, shift = coefficients_without(part)
         yield data.without_rows(coef, shift, k)
 
 
@@ -354,5 +351,5 @@ def _path(predictors, rows, data, units=None):
     # 16 bytes: a loss, and the predictor that it is computed from.
     for iterates in blocks(len(predictors), 16 * target.size):
         losses = losses_of(problem.loss, target, predictors[iterates])
-        path[:, iterates] = mean_with_error(*by_unit(losses, weights, units))
+        path[:, iterates] = mean_with_error(losses, weights, units)
     return path

@@ -17,7 +17,7 @@ from ...risk.inference.scores import scores_at_the_end
 from ...risk.inference.signal import ROWS_PER_COLUMN
 from ...risk.inference.single_index import Scale, ScaleByStrength
 from ...risk.inference.unpenalised import Unpenalised
-from ...risk.memory.probes import N_PROBES
+from ...risk.memory.modes import N_PROBES
 from ..data.training_data import check_usable
 from ..estimates.left_out import kept_run
 from ..estimates.memory_matrix import read_memory_matrix

@@ -21,7 +21,7 @@ from ...optim.array_path import PathCache
 from ...optim.blocks import threads_for
 from ...optim.trajectory import Trajectory, first_updates, n_planned_updates
 from ...risk.left_out.methods import is_cheap
-from ...risk.left_out.replicas import replicas_beside
+from ...risk.left_out.replicas import replicas_at_a_time
 from ...risk.left_out.side_runs import SideFolds
 from ..collections import is_collection, on_workers
 from ..data.row_space import phases_on
@@ -181,7 +181,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         if not run.folds:
             return None
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
-        room = replicas_beside(problem, n_planned_updates(run.plan, []))
+        room = replicas_at_a_time(problem, n_planned_updates(run.plan, []))
         if effective_n_jobs(self.n_jobs) > 1 or len(run.folds) >= room:
             return None
         rule = run.spec.refit(run.data).of_run(planned)

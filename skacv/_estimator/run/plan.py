@@ -14,7 +14,7 @@ from ...optim.schedules import GradientDescent, Nesterov, Newton, StochasticGrad
 from ...optim.trajectory import Phase, Trajectory, smoothness_under
 from ...optim.updates import Pass, ProximalGradient
 from ...risk.cost import RunCost
-from ...risk.leave_out_rule import LeaveOutRule, counts_in
+from ...risk.held_out_rows import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
 
 # Solvers that are schedules of a step size and all rows alone.

@@ -12,20 +12,15 @@ from ...optim.row_space import row_space
 
 
 class Expansion(NamedTuple):
-    """An objective to second order in the coefficients that are free to move.
+    """An objective to second order in the coefficients that are free to move."""
 
-    Shapes: design (n_rows, n_columns), free (n_columns, n_outputs), derivative (n_rows,
-    n_outputs), curvature (n_rows, n_outputs, n_outputs), gradient (n_columns,
-    n_outputs), penalty_gradient (n_columns, n_outputs), ridge (n_columns, n_outputs).
-    """
-
-    design: Design
-    free: np.ndarray
-    derivative: np.ndarray
-    curvature: np.ndarray
-    gradient: np.ndarray
-    penalty_gradient: np.ndarray
-    ridge: np.ndarray
+    design: Design  # (n_rows, n_columns), of the columns that are free for an output
+    free: np.ndarray  # (n_columns, n_outputs), bool
+    derivative: np.ndarray  # of the loss in the predictors, (n_rows, n_outputs)
+    curvature: np.ndarray  # of the loss, (n_rows, n_outputs, n_outputs)
+    gradient: np.ndarray  # of the objective, (n_columns, n_outputs)
+    penalty_gradient: np.ndarray  # (n_columns, n_outputs)
+    ridge: np.ndarray  # the curvature of the penalty, (n_columns, n_outputs)
 
     def single(self):
         """The expansion with design and curvature in single precision."""
@@ -37,7 +32,7 @@ class Expansion(NamedTuple):
 
 
 def expansion(model):
-    """The objective of a ConvergedModel to second order."""
+    """The objective of a ConvergedModel to second order around its coefficients."""
     problem, penalty, coef = model.problem, model.penalty, model.coef
     free = penalty.is_free(coef)
     used = np.flatnonzero(free.any(axis=1))
@@ -58,14 +53,12 @@ def expansion(model):
 
 
 def reduced(local):
-    """The same expansion in at most as many penalised coefficients as rows.
-
-    Predictors see the coefficients along the rows of X alone, and a ridge
-    penalty acts alike on these and on the directions across; so X = Z Q' may be
-    replaced by Z, coefficients by Q' of them. Nothing is done where X has no more
-    columns than rows, where the ridge is not the same for all coefficients that
-    have one, or where outputs use different columns.
-    """
+    """The expansion in at most as many penalised coefficients as there are rows."""
+    # Predictors see the coefficients along the rows of X alone, and a ridge penalty
+    # acts alike on these and on the directions across; so X = Z Q' may be replaced by
+    # Z, coefficients by Q' of them. Nothing is done where X has no more columns than
+    # rows, where the ridge is not the same for all coefficients that have one, or where
+    # outputs use different columns.
     penalised = local.ridge.any(axis=1)
     ridge = local.ridge[penalised]
     is_wide = len(ridge) > local.design.shape[0]
@@ -89,7 +82,7 @@ def reduced(local):
 
 
 def _row_space(design):
-    """Z with X = Z Q', Q' of orthonormal rows, no more than rows of X; and Q' times."""
+    """Z of X = Z Q', Q' of at most n_rows orthonormal rows; and products with Q'."""
     if not sparse.issparse(design.X):
         coordinates, basis = row_space(design)
         return coordinates, lambda columns: basis.T @ columns

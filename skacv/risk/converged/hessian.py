@@ -8,12 +8,12 @@ from ...optim.problem import hessian
 
 
 def factor(local):
-    """The Hessian, factored."""
+    """A solver of the Hessian: its Cholesky factor, or its spectrum if singular."""
     return cholesky_factor(local) or Spectrum(_hessian(local))
 
 
 def cholesky_factor(local):
-    """The Cholesky factor, or None where the Hessian is singular, up to rounding."""
+    """The Cholesky factor of the Hessian; None if it is singular, up to rounding."""
     hessian = _hessian(local)
     try:
         lower = cholesky(hessian, lower=True, check_finite=False)
@@ -27,13 +27,13 @@ def cholesky_factor(local):
 
 
 class Cholesky:
-    """H = L L', solved in the precision of L."""
+    """The solver of a definite Hessian H = L L', in the precision of L."""
 
     def __init__(self, lower):
         self.lower = lower
 
     def whiten(self, columns):
-        """L^-1 of the columns: their inner products are those in H^-1."""
+        """L^-1 of columns: their inner products are those in H^-1."""
         if not columns.size:  # older SciPy refuses these
             return columns
         return solve_triangular(self.lower, columns, lower=True, check_finite=False)
@@ -46,7 +46,7 @@ class Cholesky:
 
 
 class Spectrum:
-    """The pseudo-inverse of H, by its eigenvectors."""
+    """The solver of a singular Hessian: its pseudo-inverse, by its eigenvectors."""
 
     def __init__(self, hessian):
         values, vectors = eigh(hessian, check_finite=False)
@@ -55,7 +55,7 @@ class Spectrum:
         self.half_inverse = vectors[:, keep] / np.sqrt(values[keep])
 
     def whiten(self, columns):
-        """Half of the pseudo-inverse, of the columns."""
+        """The root of the pseudo-inverse times columns, by eigenvectors."""
         return self.half_inverse.T @ columns
 
     def solve(self, columns):
@@ -72,13 +72,11 @@ def _hessian(local):
 
 
 def _left_free(local):
-    """Coefficients to whose sum coupled outputs give no curvature, column by column.
-
-    Adding a constant to the intercepts of all classes changes no probability,
-    nor do the gradients of rows point that way. Any curvature of the sum of the
-    intercepts keeps that sum as it is, which is what solvers do, and changes
-    nothing else. The same holds for every coefficient without a penalty.
-    """
+    """Indices of coefficients whose sum over outputs has no curvature, by column."""
+    # Adding a constant to the intercepts of all classes changes no probability, nor do
+    # the gradients of rows point that way. Any curvature of the sum of the intercepts
+    # keeps that sum as it is, which is what solvers do, and changes nothing else. The
+    # same holds for every coefficient without a penalty.
     n_outputs = local.free.shape[1]
     if n_outputs == 1:
         return []
@@ -87,10 +85,7 @@ def _left_free(local):
 
 
 def leverages(local, solver):
-    """x_i'H^-1 x_i of every row, between every two outputs.
-
-    Shapes: returned (n_rows, n_outputs, n_outputs).
-    """
+    """x_i'H^-1 x_i of every row and two outputs, (n_rows, n_outputs, n_outputs)."""
     n_rows, n_outputs = local.derivative.shape
     every = np.arange(local.design.shape[1])
     result = np.empty((n_rows, n_outputs, n_outputs))
@@ -107,7 +102,7 @@ def leverages(local, solver):
 
 
 def _placed(local, X, k):
-    """Rows of output k as columns, zero in the places of other outputs."""
+    """Rows of X as columns for the coefficients of output k, zero for other outputs."""
     if local.free.shape[1] == 1:  # the output has all columns
         return X.T
     placed = np.zeros((*local.free.shape, len(X)))
@@ -116,7 +111,7 @@ def _placed(local, X, k):
 
 
 class ConjugateGradients:
-    """H^-1 by conjugate gradients, for one output and a Hessian too large to form."""
+    """The solver of a Hessian of one output that is too large to form."""
 
     def __init__(self, local):
         self.design, self.ridge = local.design, local.ridge
@@ -130,7 +125,7 @@ class ConjugateGradients:
         return self.design.t_dot(slopes) + self.ridge * columns
 
     def solve(self, columns, tol=1e-6, max_iter=1000):
-        """H^-1 of the columns, up to residuals of ``tol`` times their size."""
+        """H^-1 of columns, up to residuals of ``tol`` times their size."""
         result = np.zeros_like(columns)
         residual = columns.copy()
         scaled = residual / self.diagonal

@@ -31,7 +31,7 @@ PINNED = 0.8
 
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """Hinge of a label -1 or 1, l(y, z) = max(0, 1 - y z): no loss for a run."""
+    """The hinge loss max(0, 1 - y z) of labels y = -1 or 1; runs do not take it."""
 
     name = "hinge loss"
 
@@ -41,13 +41,10 @@ class Hinge(Loss):
 
 @dataclass(frozen=True)
 class HingeModel(ConvergedModel):
-    """Minimiser of the mean hinge and a ridge penalty, the objective a sum.
+    """The minimiser of a sum of hinge losses and a ridge penalty."""
 
-    Shapes: on_margin (y_i z_i = 1, the set V) and within (y_i z_i < 1, S) (n_rows,).
-    """
-
-    on_margin: np.ndarray
-    within: np.ndarray
+    on_margin: np.ndarray  # V, the rows of y_i z_i = 1, (n_rows,), bool
+    within: np.ndarray  # S, the rows of y_i z_i < 1, (n_rows,), bool
 
     @property
     def is_pinned(self):
@@ -56,10 +53,7 @@ class HingeModel(ConvergedModel):
 
     @cached_property
     def derivative(self):
-        """The subgradients of the rows at which the objective is stationary.
-
-        Shapes: returned (n_rows, 1).
-        """
+        """Subgradients of the rows where the objective is stationary, (n_rows, 1)."""
         design, V = self.problem.design, np.flatnonzero(self.on_margin)
         labels, weights = self.problem.target, self.problem.row_weights
         derivative = np.where(self.within[:, None], -weights * labels, 0.0)
@@ -72,10 +66,15 @@ class HingeModel(ConvergedModel):
 
 
 def support_stays(model):
-    """The rows' predictors without them, rows on the margin staying there."""
+    """Predictors of rows without them, while rows on the margin stay there: HeldOut."""
     V, S = np.flatnonzero(model.on_margin), np.flatnonzero(model.within)
     features, border = _features(model)
-    inverse = _bordered_inverse(features[V], border[V])
+    # K_VV, bordered by the columns that are not penalised, and its (pseudo-)inverse.
+    K_VV, n_spared = _dense(features[V] @ features[V].T), border.shape[1]
+    corner = np.zeros((n_spared, n_spared))
+    inverse = np.block([[K_VV, border[V]], [border[V].T, corner]])
+    if inverse.size:
+        inverse = pinvh(inverse)
     shift = np.zeros(len(border))
     diagonal = inverse.diagonal()[: len(V)]
     is_fixed = diagonal > 0
@@ -89,20 +88,13 @@ def support_stays(model):
 
 
 def _features(model):
-    """The columns that are penalised, over the root of their ridge, and the others."""
+    """Penalised columns over the root of their ridge, and the other columns."""
     design = model.problem.design
     ridge = model.penalty.hessian_diagonal(model.coef)[:, 0]
     inside = np.flatnonzero(ridge)
     X = design.selection(inside, design.dtype).X
     unpenalised = design.dense_columns(np.flatnonzero(ridge == 0), design.dtype)
     return X @ sparse.diags(1 / np.sqrt(ridge[inside])), unpenalised
-
-
-def _bordered_inverse(rows, border):
-    """The (pseudo-)inverse of K_VV, bordered by columns that are not penalised."""
-    corner = np.zeros((border.shape[1],) * 2)
-    matrix = np.block([[_dense(rows @ rows.T), border], [border.T, corner]])
-    return pinvh(matrix) if matrix.size else matrix
 
 
 def _dense(product):

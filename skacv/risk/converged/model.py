@@ -12,23 +12,20 @@ from ...optim.problem import Problem
 
 @dataclass(frozen=True)
 class ConvergedModel:
-    """Coefficients at the minimum of f(b) + g(b), up to a solver's tolerance.
-
-    Shapes: coef (n_columns, n_outputs), penalty_shares (n_rows,).
-    """
+    """Coefficients at the minimum of f(b) + g(b), up to a solver's tolerance."""
 
     problem: Problem
     penalty: Penalty
-    coef: np.ndarray
-    # The share of the penalty that leaves with a row: zero where the objective is a sum
-    # over rows, the weight of the row where it is a mean.
+    coef: np.ndarray  # (n_columns, n_outputs)
+    # The share of the penalty that leaves with a row, (n_rows,): zero where the
+    # objective is a sum over rows, the weight of the row where it is a mean.
     penalty_shares: np.ndarray
 
     is_pinned = False
 
     @property
     def counts(self):
-        """Which rows had a part in the objective: those of positive weight."""
+        """Mask of the rows of positive weight, which had a part in the objective."""
         return self.problem.row_weights[:, 0] > 0
 
     @cached_property
@@ -38,7 +35,7 @@ class ConvergedModel:
 
     @cached_property
     def derivative(self):
-        """Derivatives of f in the predictors, (n_rows, n_outputs)."""
+        """Derivatives of f in the linear predictors, (n_rows, n_outputs)."""
         problem = self.problem
         slope = problem.loss.derivative(problem.target, self.predictor)
         return problem.row_weights * slope
@@ -48,17 +45,15 @@ class ConvergedModel:
         return self.problem.loss.reported(self.problem.target, predictor)
 
     def output(self, k):
-        """The model of one output, where the loss does not couple them."""
+        """The model of output k, where the loss does not couple the outputs."""
         problem = replace(self.problem, target=self.problem.target[:, [k]])
         return replace(self, problem=problem, coef=self.coef[:, [k]])
 
     def relative_gradient(self):
-        """How far the model is from its minimum.
-
-        The norm of the least subgradient, over the root of the sum of squares
-        of the gradients of single rows. A row moves the coefficients by about
-        1 / root(n) of that unit, so at r the distance is that of r root(n) rows.
-        """
+        """The norm of the least subgradient over the size of the rows' gradients."""
+        # The unit is the root of the sum of squares of the rows' gradients. A row moves
+        # the coefficients by about 1 / root(n) of it, so at r the distance to the
+        # minimum is that of r root(n) rows.
         design, penalty = self.problem.design, self.penalty
         smooth = design.t_dot(self.derivative)
         # Least subgradients at a kink are read from a prox of a small step size: a
@@ -76,13 +71,11 @@ class ConvergedModel:
 
 
 class HeldOut(NamedTuple):
-    """Predictors of the rows by the models that never saw them.
+    """Predictors of the rows by the models that never saw them."""
 
-    Shapes: predictor (n_rows, n_outputs), leverages (n_rows, n_outputs).
-    """
-
-    predictor: np.ndarray
-    # w_i l''_i h_i, the share of its predictor that a row determines itself.
+    predictor: np.ndarray  # (n_rows, n_outputs)
+    # w_i l''_i h_i, the share of its predictor that a row determines itself, (n_rows,
+    # n_outputs).
     leverages: np.ndarray
     # Shift by the step to the minimum, relative to that by leaving rows out.
     drift: float = 0.0

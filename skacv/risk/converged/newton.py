@@ -27,7 +27,7 @@ from .model import HeldOut
 
 
 def newton_step(model):
-    """One Newton step from the fitted coefficients to those without each row."""
+    """One Newton step from theta to the minimum without each row, as HeldOut."""
     leverage, step, drift = _expanded(model)
     check_determined(leverage)
     rest = np.eye(leverage.shape[1]) - leverage
@@ -36,13 +36,13 @@ def newton_step(model):
 
 
 def infinitesimal_jackknife(model):
-    """First order in the weight of each row."""
+    """The minimum without each row, to first order in its weight, as HeldOut."""
     leverage, step, drift = _expanded(model)
     return HeldOut(model.predictor + step, np.einsum("ikk->ik", leverage), drift)
 
 
 def _expanded(model):
-    """h_i l''_i of every row, the shifts of the infinitesimal jackknife, the drift."""
+    """h_i l''_i of every row, the shifts x_i'H^-1 g_{-i}, and the relative drift."""
     local = reduced(expansion(model))
     solver = factor(local)
     blocks = leverages(local, solver)
@@ -53,17 +53,14 @@ def _expanded(model):
 
 
 def relative_drift(model, by_objective, by_row):
-    """Size of the shifts by the whole gradient over those by single rows."""
+    """The norm of shifts by the whole gradient over that of shifts by single rows."""
     scale = np.linalg.norm(by_row[model.counts])
     drift = np.linalg.norm(by_objective[model.counts])
     return float(drift / scale) if scale > 0 else float(drift > 0)
 
 
 def drifts(local, solver):
-    """x_i'H^-1 g of every row for the whole gradient and for the penalty's.
-
-    Shapes: returned whole, penalty (n_rows, n_outputs).
-    """
+    """x_i'H^-1 g of every row, for the whole gradient and for the penalty's."""
     gradients = np.stack([local.gradient, local.penalty_gradient], axis=2)
     moves = np.zeros_like(gradients)
     moves[local.free] = solver.solve(gradients[local.free])
@@ -72,7 +69,7 @@ def drifts(local, solver):
 
 
 def check_determined(leverage, tol=1e-10):
-    """Refuse rows without which the Hessian is singular."""
+    """Raise if the Hessian without some row is singular."""
     # A row without which nothing determines a coefficient has leverage 1.
     is_full = np.linalg.eigvals(leverage).real.max(axis=1) > 1 - tol
     if is_full.any():

@@ -21,7 +21,7 @@ from .newton import check_determined, drifts, relative_drift
 
 
 class Probes(NamedTuple):
-    """How to probe, and the weights of rows in the mean loss."""
+    """How many probes to draw, and the weights of rows in the mean loss."""
 
     n_probes: int
     rng: np.random.Generator
@@ -30,7 +30,7 @@ class Probes(NamedTuple):
 
 
 def randomized_leverages(model, probes):
-    """One Newton step without each row, leverages from random probes."""
+    """One Newton step without each row, by leverages from random probes, as HeldOut."""
     local, solver = _solved(expansion(model))
     curvature = local.curvature[:, 0, 0]
     # Rows without curvature are probed at the average one. Their leverage is
@@ -61,7 +61,7 @@ def randomized_leverages(model, probes):
 
 
 def _solved(local):
-    """The expansion and the way its Hessian is solved."""
+    """An expansion and the solver of its Hessian."""
     # The Hessian of the smaller side is factored if it fits in memory.
     if 8 * min(local.design.shape) ** 2 > MEMORY_BYTES:
         return local, ConjugateGradients(local)
@@ -79,11 +79,9 @@ def _diagonal_samples(local, solver, root, probes):
 
 
 def _debiasing(mean_loss, samples, rng, n_subsets=50):
-    """The mean loss for infinitely many probes minus that for all probes.
-
-    The mean loss for random subsets, of half the probes up to all, is linear in one
-    over their size; the slope of this line gives the remaining bias.
-    """
+    """The mean loss for infinitely many probes minus that for all probes."""
+    # The mean loss for random subsets, of half the probes up to all, is linear in one
+    # over their size; the slope of this line gives the remaining bias.
     n_probes = samples.shape[1]
     sizes = np.linspace(n_probes // 2, n_probes, n_subsets).astype(int)
     chosen = np.zeros((n_probes, n_subsets))

@@ -9,20 +9,17 @@ from .single_index import Scale
 
 
 class Debiased(NamedTuple):
-    """Debiased coefficients, normal about ``scale`` times the true ones.
-
-    ``degrees`` of freedom are those of the errors. Shapes: (n_coefs, n_outputs).
-    """
+    """Debiased coefficients (n_coefs, n_outputs), normal about a multiple of truth."""
 
     coef: np.ndarray
     debiased: np.ndarray
     error: np.ndarray
-    scale: Scale = Scale(1.0, 0.0)
-    degrees: float = np.inf
+    scale: Scale = Scale(1.0, 0.0)  # how many times the truth
+    degrees: float = np.inf  # degrees of freedom of the errors
 
     @classmethod
     def of(cls, coef, scores, directions):
-        """Debias coefficients of an iterate by the scores (n_rows, n_outputs)."""
+        """Coefficients of an iterate, debiased by scores (n_rows, n_outputs)."""
         debiased = coef + directions.vectors.T @ scores
         size = np.linalg.norm(scores, axis=0)
         return cls(coef, debiased, directions.sizes[:, None] * size)
@@ -39,7 +36,7 @@ class Debiased(NamedTuple):
 
     @property
     def z(self):
-        """Estimates over their standard errors; the error of the scale has no part."""
+        """Debiased coefficients over their errors, without that of the scale."""
         return self.debiased / self.error
 
     @property
@@ -49,16 +46,15 @@ class Debiased(NamedTuple):
 
     @property
     def p_value(self):
-        """Two-sided."""
+        """Two-sided p-values of the hypotheses that the true coefficients are zero."""
         return 2 * self.reference.sf(np.abs(self.z))
 
     def interval(self, coverage):
-        """Ends that cover the true coefficient so often, (n_coefs, n_outputs, 2).
-
-        All b for which Z - c b is within its standard error, that of c included, so
-        many times (Fieller 1954): zero is among them just where the test does not
-        reject it. Where c may be zero by its own error, the real line.
-        """
+        """Ends that cover the true coefficients as often, (n_coefs, n_outputs, 2)."""
+        # Fieller (1954): all b for which Z - c b is within so many of its standard
+        # errors, that of c included. Zero is among them just where the test does not
+        # reject it. Where c may be zero by its own error, the interval is the real
+        # line.
         n_errors = self.reference.ppf((1 + coverage) / 2)
         estimate, half = self.estimate, n_errors * self.standard_error
         share = (n_errors * self.scale.error / self.scale.value) ** 2

@@ -20,21 +20,18 @@ from .scores import shocks_of_scores, step_points
 
 @dataclass(frozen=True)
 class LabelEffects:
-    """Held-out predictors U of a run of two labels, and what these do to its slopes.
-
-    A jump is the slope by the second label less that by the first. Shapes: signs
-    (n_rows, 1, n_probes); held_out, jumps (n_updates + 1, n_rows), where gradients are
-    taken and at the last iterate.
-    """
+    """Held-out predictors U of a run of two labels, and slopes of rows by both."""
 
     run: CurvedRun
-    signs: np.ndarray
+    signs: np.ndarray  # (n_rows, 1, n_probes)
+    # U, where gradients are taken and at the last iterate, (n_updates + 1, n_rows).
     held_out: np.ndarray
+    # The slope by the second label less that by the first, of the same shape.
     jumps: np.ndarray
 
     @classmethod
     def of(cls, problem, trajectory, method, rng=None, tol=1e-12):
-        """From a run of one output, by "exact" traces or a number of random signs."""
+        """The effects in a run of one output, by "exact" traces or random signs."""
         points, loss = step_points(problem, trajectory), problem.loss
         n_rows, n_updates = len(problem.target), points.n_updates
         run, basis = CurvedRun(points, np.ones(n_rows)), np.eye(n_updates)
@@ -76,10 +73,8 @@ class LabelEffects:
         return cls(run, signs, held_out, second - first)
 
     def at_the_end(self, sums):
-        """K^-1 of sums over rows at all gradients and at the end, for the last iterate.
-
-        Shapes: sums (n_updates + 1, n_sums); returned (n_sums,).
-        """
+        """K^-1 of sums over rows, (n_updates + 1, n_sums), for the last iterate."""
+        # The sums are those at all gradients and at the last iterate.
         points, last = self.run.points, len(sums) - 1
         left, size, right = np.linalg.svd(sums[:-1], full_matrices=False)
         kept = size > max(sums.shape) * np.finfo(float).eps * size[:1]

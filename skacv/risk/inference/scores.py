@@ -10,16 +10,15 @@ from ...optim.trajectory import Trajectory
 from ...optim.updates import Pass
 from ..memory.curved_run import ACCURACY, CurvedRun
 from ..memory.gradient_points import BatchPoints, points_of
-from ..memory.probes import N_PROBES
+from ..memory.modes import N_PROBES
 from ..reader import Unreadable
 
 
 def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
-    """n K^-1 Psi at the last iterate, K as in the memory matrix: (n_rows, n_outputs).
-
-    Psi are the slopes of all rows, at all gradients and at the end. With the squared
-    error these are E of Bellec & Tan (2024). Unreadable without any curvature there.
-    """
+    """n K^-1 Psi at the last iterate, (n_rows, n_outputs)."""
+    # K is that of the memory matrix, and Psi are the slopes of all rows, at all
+    # gradients and at the end. With the squared error these are E of Bellec & Tan
+    # (2024). Unreadable without any curvature at the end.
     points = step_points(problem, trajectory)
     target, last = problem.target, points.n_updates
     slopes = -problem.loss.derivative(target, points.at(last)) * len(target)
@@ -50,17 +49,15 @@ def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
 
 
 def shocks_of_scores(temporal, Z, total):
-    """Factors of r and D r in the shocks r D y of y = K^-1 V, as in CurvedTangents.
-
-    sum_i D_ti y_t = V_t + sum_s sum_i D_ti x_i'Q_{t,s} x_i D_si y_s: Z is the second
-    part over sum_i D_ti, ``total``. All rows have the same leverage.
-    """
+    """Factors of r and D r in the shocks r D y of y = K^-1 V, as in CurvedTangents."""
+    # sum_i D_ti y_t = V_t + sum_s sum_i D_ti x_i'Q_{t,s} x_i D_si y_s: Z is the second
+    # part over sum_i D_ti, ``total``. All rows have the same leverage.
     return np.zeros_like(temporal), Z + temporal / total[:, None]
 
 
 @dataclass(frozen=True)
 class SingleBatches:
-    """A schedule of passes, every step an update of its own."""
+    """A schedule of passes in which every step on a batch is an update."""
 
     schedule: object
 
@@ -85,7 +82,7 @@ class Steps:
 
 
 def step_points(problem, trajectory):
-    """Gradient points of a run, every step on a batch an update of its own."""
+    """Gradient points of a run in which every step on a batch is an update."""
     if not trajectory.n_batches():
         return points_of(problem, trajectory)
     coef = np.array(trajectory.followed_by(Steps(problem, trajectory)).coef)

@@ -11,7 +11,7 @@ ROWS_PER_COLUMN = 2
 
 
 class Signal(NamedTuple):
-    """The variance of a linear predictor, without bias: it may be negative."""
+    """An unbiased estimate of a linear predictor's variance; it may be negative."""
 
     size: float
     error: float
@@ -20,14 +20,10 @@ class Signal(NamedTuple):
 
 
 def of_debiased(coef, mean_score, covariance, scores):
-    """The variance of x'(c beta), from an iterate b and h = X'scores / n, as Signal.
-
-    That of the debiased iterate Z = b + Omega h, less p v of its noise,
-
-        Z'Sigma Z - p v = b'Sigma b + 2 b'h + h'Omega h - p v.
-
-    Shapes: coef, mean_score (n_columns,); scores (n_rows,).
-    """
+    """The variance of x'(c beta), from an iterate b and h = X'scores / n, as Signal."""
+    # The variance of the debiased iterate Z = b + Omega h, less p v of its noise, is
+    # Z'Sigma Z - p v = b'Sigma b + 2 b'h + h'Omega h - p v. Shapes: coef, mean_score
+    # (n_columns,); scores (n_rows,).
     noise = np.sum(scores**2) / len(scores) ** 2
     size = coef @ covariance.covariance @ coef + 2 * coef @ mean_score
     size += mean_score @ covariance.solved(mean_score) - len(coef) * noise
@@ -36,11 +32,9 @@ def of_debiased(coef, mean_score, covariance, scores):
 
 
 def of_labels(X, labels, scores):
-    """The variance of what is linear in x of the labels, without the covariance of X.
-
-    Shapes: X (n_rows, n_columns); labels, scores (n_rows,), of the debiased iterate,
-    whose error is correlated with this one.
-    """
+    """The variance of the part of the labels that is linear in x, as Signal."""
+    # The covariance of X is not needed. The error is correlated with that of the
+    # debiased iterate, whose scores are given. Shapes: labels, scores (n_rows,).
     n_rows, n_columns = X.shape
     X, centered = X - X.mean(axis=0), labels - labels.mean()
     estimate = by_random_coefficients
@@ -51,7 +45,7 @@ def of_labels(X, labels, scores):
 
 
 def by_least_squares(X, y):
-    """Variance explained by centred columns, adjusted for their number; its error."""
+    """Variance of y that centred columns explain, by adjusted R^2, and its error."""
     n_free = len(y) - 1 - X.shape[1]
     residual = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
     noise = residual @ residual / n_free
@@ -60,11 +54,9 @@ def by_least_squares(X, y):
 
 
 def by_random_coefficients(X, y):
-    """The same by maximum likelihood, of random coefficients.
-
-    Right for fixed ones that are unrelated to the principal components of X (Jiang et
-    al. 2016).
-    """
+    """Variance of y that centred columns explain, by maximum likelihood; its error."""
+    # The coefficients are taken to be random. The estimate holds for fixed ones that
+    # are unrelated to the principal components of X (Jiang et al. 2016).
     scale = np.sqrt(np.mean(X**2, axis=0))
     scaled = X / np.where(scale > 0, scale, 1.0)
     gram = scaled @ scaled.T

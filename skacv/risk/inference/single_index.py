@@ -36,7 +36,7 @@ TINY = np.finfo(float).tiny
 
 
 class Scale(NamedTuple):
-    """How many times the truth a debiased iterate is, with its standard error."""
+    """The multiple of the truth that a debiased iterate estimates, with its error."""
 
     # Coefficient j of the debiased iterate, less ``value`` times the truth, has the
     # variance v Omega_jj + beta_j^2 error^2: what both errors share is in the second.
@@ -46,19 +46,15 @@ class Scale(NamedTuple):
 
 
 class ScaleByStrength(NamedTuple):
-    """c at the last iterate, by standard deviations of the log odds, increasing.
+    """c at the last iterate, for increasing strengths."""
 
-    ``factors``: how many times a coefficient a label is linear in the features. Shapes:
-    (n_strengths,) each.
-    """
-
-    strengths: np.ndarray
-    factors: np.ndarray
-    scales: np.ndarray
+    strengths: np.ndarray  # standard deviations of the log odds, (n_strengths,)
+    factors: np.ndarray  # how many times a coefficient a label is linear in x
+    scales: np.ndarray  # c
 
     @classmethod
     def of(cls, effects, labels):
-        """By the effects of labels, 0 or 1 of every row."""
+        """The scales by the effects of labels (n_rows,), 0 or 1."""
         centered = labels - labels.mean()
         predictor = _best_predictor(effects.held_out, centered)
         coef, coefs, flatness = np.zeros(2), [], []
@@ -78,7 +74,7 @@ class ScaleByStrength(NamedTuple):
         return self._solved(self.scales, signal)
 
     def of_labels(self, signal):
-        """The Scale, where the signal is what is linear in the labels."""
+        """The Scale, where the signal is the part of the labels that is linear in x."""
         return self._solved(self.factors, signal)
 
     def _solved(self, factors, signal, n_between=40):
@@ -107,10 +103,8 @@ class ScaleByStrength(NamedTuple):
 
 
 def _best_predictor(held_out, centered_labels):
-    """The held-out predictor most correlated with the labels, of mean 0, variance 1.
-
-    Zeros where none is. Shapes: held_out (n_iterates, n_rows); labels (n_rows,).
-    """
+    """The standardised held-out predictor most correlated with the labels."""
+    # Zeros where no predictor is correlated with them.
     centered = held_out - held_out.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.mean(centered**2, axis=1))
     shared = centered @ centered_labels / len(centered_labels)
@@ -124,10 +118,8 @@ def _best_predictor(held_out, centered_labels):
 def _calibrated(
     coef, sd, predictor, labels, max_iter=60, tol=1e-12, max_step=2.0, bound=100.0
 ):
-    """Mean and slope for which labels, and their sum with U, are what is expected.
-
-    By Newton's method, in steps and within bounds where it does not overflow.
-    """
+    """Mean and slope for which sums of labels, and of labels times U, are expected."""
+    # By Newton's method, in steps and within bounds where it does not overflow.
     columns = np.stack([np.ones_like(predictor), predictor], axis=1)
     for _ in range(max_iter):
         share, flatness = _expected(columns @ coef, sd)

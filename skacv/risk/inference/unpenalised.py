@@ -33,25 +33,18 @@ from .single_index import ScaleByStrength
 
 
 class Basis(NamedTuple):
-    """An orthonormal basis of the space of columns, and directions that they lack.
+    """An orthonormal basis of the space of columns, and directions missing in it."""
 
-    Shapes: vectors (n_rows, rank); to_coef (n_columns, rank), from coordinates to
-    coefficients; missing (n_columns, n_columns - rank), of columns of unit size; size
-    (n_columns,), their root mean squares.
-    """
-
-    vectors: np.ndarray
-    to_coef: np.ndarray
-    missing: np.ndarray
-    size: np.ndarray
+    vectors: np.ndarray  # (n_rows, rank)
+    to_coef: np.ndarray  # from coordinates to coefficients, (n_columns, rank)
+    missing: np.ndarray  # of columns of unit size, (n_columns, n_columns - rank)
+    size: np.ndarray  # root mean squares of the columns, (n_columns,)
 
     @classmethod
     def of(cls, columns, tol=1e-6):
-        """The basis of columns (n_rows, n_columns), with at least as many rows.
-
-        Columns vary along a direction by more than ``tol`` of how much they vary most,
-        which is above the rounding of single precision, or the basis is without it.
-        """
+        """The basis of columns (n_rows, n_columns), with at least as many rows."""
+        # A direction is left out if columns vary along it by at most ``tol`` of how
+        # much they vary most, which is above the rounding of single precision.
         size = np.sqrt(np.mean(columns**2, axis=0))
         size[size == 0] = 1.0
         vectors, values, right = np.linalg.svd(columns / size, full_matrices=False)
@@ -60,10 +53,7 @@ class Basis(NamedTuple):
         return cls(vectors[:, :rank], to_coef, right[rank:].T, size)
 
     def determines(self, combinations, tol=1e-4):
-        """Which combinations of coefficients have a share below ``tol`` in what lacks.
-
-        Shapes: combinations (n, n_columns); returned (n,), bool.
-        """
+        """Mask of combinations (n, n_columns) without a share in missing directions."""
         scaled = combinations / self.size
         open_part = np.linalg.norm(scaled @ self.missing, axis=1)
         return open_part <= tol * np.linalg.norm(scaled, axis=1)
@@ -71,26 +61,20 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The minimum of the losses of one output, over the coordinates of a basis.
+    """The minimum of the losses of one output, over the coordinates of a basis."""
 
-    ``factor`` is the Cholesky factor of the Hessian, ``widths`` are x_i'(X'DX)^-1 x_i.
-    Shapes: coordinates (rank,); predictor, slopes, curvature, widths (n_rows,).
-    """
-
-    coordinates: np.ndarray
-    predictor: np.ndarray
+    coordinates: np.ndarray  # (rank,)
+    predictor: np.ndarray  # (n_rows,), as slopes and curvature
     slopes: np.ndarray
     curvature: np.ndarray
-    factor: tuple
-    widths: np.ndarray
+    factor: tuple  # the Cholesky factor of the Hessian
+    widths: np.ndarray  # x_i'(X'DX)^-1 x_i, (n_rows,)
 
     @classmethod
     def of(cls, vectors, target, loss, max_iter=100, tol=1e-9):
-        """By Newton's method from zero, with steps that are halved if they overshoot.
-
-        Unreadable if there is no single minimum, or no row is left to tell the noise.
-        Shapes: vectors (n_rows, rank), orthonormal; target (n_rows,).
-        """
+        """The minimum over vectors (n_rows, rank), orthonormal, for one target."""
+        # Newton's method from zero, with steps that are halved if they overshoot.
+        # Unreadable if there is no single minimum, or no row is left to tell the noise.
         coordinates = np.zeros(vectors.shape[1])
         for _ in range(max_iter):
             step = _step(coordinates, vectors, target, loss)
@@ -113,12 +97,12 @@ class Minimum:
 
     @property
     def leverages(self):
-        """h_i, (n_rows,)."""
+        """The leverages h_i, (n_rows,)."""
         return self.curvature * self.widths
 
     @property
     def trace(self):
-        """The sum of D_i (1 - h_i)."""
+        """tr(V), the sum of D_i (1 - h_i)."""
         return self.curvature @ (1 - self.leverages)
 
     def errors(self, combinations):
@@ -130,18 +114,16 @@ class Minimum:
 
 @dataclass(frozen=True, eq=False)
 class Unpenalised:
-    """The coefficients that minimise a loss without a penalty; a minimum an output."""
+    """Coefficients that minimise a loss without a penalty, output by output."""
 
     basis: Basis
     minima: list[Minimum]
 
     @classmethod
     def of(cls, columns, target, loss):
-        """Fit them, by a loss that is not coupled.
-
-        Unreadable if rows are too few to tell the noise, or there is no single minimum.
-        Shapes: columns (n_rows, n_columns); target (n_rows, n_outputs).
-        """
+        """The minima for columns (n_rows, n_columns), by output of the target."""
+        # The loss does not couple outputs. Unreadable if rows are too few to tell the
+        # noise, or there is no single minimum.
         n_rows, n_columns = columns.shape
         if n_rows <= n_columns:
             raise Unreadable(
@@ -154,10 +136,7 @@ class Unpenalised:
         return cls(basis, [Minimum.of(basis.vectors, y, loss) for y in outputs])
 
     def debiased(self, coef, combinations):
-        """Combinations of the coefficients as Debiased; ``coef`` are the iterate's.
-
-        Shapes: coef (n, n_outputs); combinations (n, n_columns).
-        """
+        """Combinations (n, n_columns) as Debiased; ``coef`` are the iterate's."""
         inner = combinations @ self.basis.to_coef
         estimates = [inner @ minimum.coordinates for minimum in self.minima]
         errors = [minimum.errors(inner) for minimum in self.minima]
@@ -166,10 +145,8 @@ class Unpenalised:
         return Debiased(coef, estimates, errors, degrees=n_rows - rank)
 
     def scale(self, X, labels, loss):
-        """The multiple of the truth that maximum likelihood estimates, as Scale.
-
-        It is one where columns are few, and more with more columns.
-        """
+        """The multiple of the truth that maximum likelihood estimates, as Scale."""
+        # It is one where columns are few, and more with more columns.
         # The standard errors already have the variance along the truth, which that of a
         # debiased iterate lacks; so the scale adds only its own.
         (minimum,) = self.minima
@@ -181,21 +158,16 @@ class Unpenalised:
 
 @dataclass(frozen=True, eq=False)
 class EffectsOfLabels:
-    """What the labels of rows do at a minimum, as :class:`LabelEffects` of a run.
+    """The effects of labels at a minimum, as LabelEffects has those in a run."""
 
-    Shapes: held_out, jumps (1, n_rows); trace is the sum of D_i (1 - h_i).
-    """
-
-    held_out: np.ndarray
-    jumps: np.ndarray
-    trace: float
+    held_out: np.ndarray  # (1, n_rows)
+    jumps: np.ndarray  # (1, n_rows)
+    trace: float  # the sum of D_i (1 - h_i)
 
     @classmethod
     def of(cls, minimum, loss, max_iter=100, tol=1e-9):
-        """Predictors without each row, to second order, and its slopes by both labels.
-
-        Slopes psi = -l'(y, U + W psi) of rows that take part, by Newton's method.
-        """
+        """Predictors without each row, to second order, and slopes by both labels."""
+        # Slopes psi = -l'(y, U + W psi) of rows that take part, by Newton's method.
         responses = minimum.widths / (1 - minimum.leverages)
         held_out = minimum.predictor - responses * minimum.slopes
         slopes_by_label = []
@@ -218,18 +190,16 @@ class EffectsOfLabels:
 
 
 def _derivatives(predictor, target, loss):
-    """Negative derivatives and second derivatives of the losses, (n_rows,) each."""
+    """Slopes -l' and curvatures l'' of the losses, (n_rows,) each."""
     target, predictor = target[:, None], predictor[:, None]
     slopes = -loss.derivative(target, predictor)
     return slopes[:, 0], loss.curvature(target, predictor)[:, 0]
 
 
 def _step(coordinates, vectors, target, loss, max_halvings=60, rounding=1e-12):
-    """A step of Newton's method, halved until the loss rises by rounding only.
-
-    Where too few rows have a curvature, as far from the targets of Huber's loss, the
-    losses are replaced by parabolas above them.
-    """
+    """A step of Newton's method, halved until the loss rises by rounding only."""
+    # Where too few rows have a curvature, as far from the targets of Huber's loss, the
+    # losses are replaced by parabolas above them.
     predictor = vectors @ coordinates
     slopes, curvature = _derivatives(predictor, target, loss)
     try:

@@ -38,7 +38,7 @@ with weighted norms and length_i bounding the correction.
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -66,14 +66,13 @@ def linearised_predictors(
 ):
     """Held-out linear predictors of every iterate, approximately.
 
-    One output, or outputs that the loss couples. ``left_out`` has scales of ones for
-    passes in batches. ``map(function, blocks)`` goes through independent blocks of
-    rows. Returned with them: deviations of the last coefficients, and the largest error
-    of the row's predictor that evaluations of the correction have shown, roughly.
-
-    Shapes: predictors (n_iterates, n_left_out, n_outputs); deviations (n_left_out,
-    n_columns, n_outputs); error_estimate (n_left_out,).
+    Shapes: returned predictors (n_iterates, n_left_out, n_outputs); deviations of the
+    last coefficients (n_left_out, n_columns, n_outputs); error_estimate (n_left_out,).
     """
+    # One output, or outputs that the loss couples. ``left_out`` has scales of ones for
+    # passes in batches. ``map(function, blocks)`` goes through independent blocks of
+    # rows. The error estimate is roughly the largest error of the row's predictor that
+    # evaluations of the correction have shown.
     n_outputs = problem.target.shape[1]
     if n_outputs > 1 and not problem.loss.is_coupled:
         # They are separate problems, with deviations of their own.
@@ -90,19 +89,19 @@ def linearised_predictors(
 
 
 def column_sizes(problem):
-    """Weighted norms of the columns, and their largest entries."""
+    """Weighted norms of the columns, and the sizes of their largest entries."""
     scaled = problem.design.scaled_rows(np.sqrt(problem.row_weights))
     return scaled.column_sizes()[0], problem.design.column_sizes()[1]
 
 
 def _replay_block(problem, trajectory, sizes, correction, left_out):
     """Predictors, deviations and estimates of their errors, for a block of rows."""
-    curvature = LinearisedCurvature(problem, left_out, sizes)
-    replicas = RowReplicas(problem.design, left_out, trajectory, curvature)
+    curvature_of = partial(LinearisedCurvature, problem, sizes)
+    replicas = RowReplicas(problem.design, left_out, trajectory, curvature_of)
     for _ in iterate(replayed_steps(problem, trajectory, correction), replicas):
         pass
     deviations = replicas.deviations(trajectory.coef[-1])
-    return replicas.predicted, deviations, curvature.error_estimate
+    return replicas.predicted, deviations, replicas.curvature.error_estimate
 
 
 def replayed_steps(problem, trajectory, correction):
@@ -146,21 +145,16 @@ def replayed_steps(problem, trajectory, correction):
 
 
 class LinearisedCurvature:
-    """The curvature of the loss at the recorded point, with the correction.
+    """The curvature of the loss at the recorded point, with the correction."""
 
-    ``sizes`` are those of :func:`column_sizes`; ``correction`` is the last evaluated,
-    or None; ``error_estimate``, (n_replicas,), the largest errors that evaluations have
-    shown.
-    """
+    tightens = False
 
-    def __init__(self, problem, left_out, sizes):
-        self.problem, self.left_out = problem, left_out
-        self.norms, self.largest = sizes
-        self.correction = None
-        self.error_estimate = np.zeros(len(left_out.rows))
-
-    def begin(self, replicas):
-        """Nothing is known before the first update."""
+    def __init__(self, problem, sizes, replicas):
+        self.problem, self.left_out = problem, replicas.left_out
+        self.norms, self.largest = sizes  # those of ``column_sizes``
+        self.correction = None  # the last that was evaluated
+        # The largest errors of predictors that evaluations have shown, (n_replicas,).
+        self.error_estimate = np.zeros(len(self.left_out.rows))
 
     def look(self, replicas, step):
         problem = _batch(self.problem, step.rows)
@@ -183,9 +177,6 @@ class LinearisedCurvature:
                 with_zeros(last.point, n_joined),
             )
         self._linearise(replicas, step)
-
-    def tighten(self, replicas, index):
-        return False
 
     def keep(self, replicas, indices):
         """Nothing is kept: the correction is evaluated next."""
@@ -239,6 +230,7 @@ class LinearisedCurvature:
         error_estimate = relative_error * np.abs(own_shift).max(axis=1)
         self.error_estimate = np.maximum(self.error_estimate, error_estimate)
 
+    @property
     def bounds(self):
         """Norms of the columns times the length of the shifts of all slopes."""
         rows, curvature, point, curved = self._point
@@ -259,27 +251,23 @@ class LinearisedCurvature:
 
 @dataclass(frozen=True)
 class Correction:
-    """The correction as it was evaluated at the deviations ``point``.
+    """The correction, evaluated at the deviations ``point``."""
 
-    ``rows``: its batch, or None; ``predictor``: their recorded predictors;
-    ``row_index``: the index among them of each row left out, or -1. ``length`` is the
-    root of sum_j w_j e_j^2, with e_j the part of row j: no entry of ``value`` exceeds
-    that times the norm of the column, sqrt(sum_j w_j x_j^2).
-
-    Shapes: predictor (n_batch, n_outputs); point, value (n_columns, n_outputs,
-    n_replicas); row_index, length (n_replicas,).
-    """
-
-    rows: np.ndarray | None
-    predictor: np.ndarray
+    rows: np.ndarray | None  # its batch; None: all rows
+    predictor: np.ndarray  # recorded, of these rows, (n_batch, n_outputs)
+    # The index among them of each row left out, or -1, (n_replicas,).
     row_index: np.ndarray
-    point: np.ndarray
-    value: np.ndarray
+    point: np.ndarray  # (n_columns, n_outputs, n_replicas)
+    value: np.ndarray  # (n_columns, n_outputs, n_replicas)
+    # The root of sum_j w_j e_j^2, (n_replicas,), with e_j the part of row j: no entry
+    # of ``value`` exceeds that times the norm of the column, sqrt(sum_j w_j x_j^2).
     length: np.ndarray
+    # The squared norms of ``point``, (n_replicas,); infinity stands for zero.
+    squared_norms: np.ndarray
 
     @classmethod
     def at(cls, problem, rows, predictor, row_index, point):
-        """Evaluate it for a problem of these rows, on the columns of ``point``."""
+        """The correction of a problem of these rows, on the columns of ``point``."""
         target, weights = problem.target[:, :, None], problem.row_weights[:, :, None]
         slope = problem.loss.derivative(problem.target, predictor)[:, :, None]
         curvature = curvature_matrix(problem, predictor)
@@ -299,29 +287,25 @@ class Correction:
             return weighted
 
         value = gradient_of_slopes(problem.design, point, slopes_at)
-        return cls(rows, predictor, row_index, point, value, np.sqrt(squares))
+        norms = einsum("jkr,jkr->r", point, point)
+        norms[norms == 0] = np.inf
+        length = np.sqrt(squares)
+        return cls(rows, predictor, row_index, point, value, length, norms)
 
     def scale(self, point):
-        """Factor of ``value`` at other deviations, (n_replicas,)."""
-        ratio = einsum("jkr,jkr->r", self.point, point) / self._squared_norms
+        """The factor of ``value`` at other deviations, (n_replicas,)."""
+        ratio = einsum("jkr,jkr->r", self.point, point) / self.squared_norms
         return np.minimum(ratio**2, LARGEST_SCALE)
-
-    @cached_property
-    def _squared_norms(self):
-        """Those of the deviations; infinity stands for zero."""
-        squares = einsum("jkr,jkr->r", self.point, self.point)
-        return np.where(squares == 0, np.inf, squares)
 
 
 def gradient_of_slopes(design, point, slopes_at):
-    """The gradient of slopes that depend on the predictors, for every replica.
+    """The gradient, for every replica, of slopes that depend on the predictors.
 
-    ``slopes_at(rows, shift)`` are the slopes of a block of rows, which may overwrite
-    the predictors of the deviations there, ``shift``.
-
-    Shapes: point, returned (n_columns, n_outputs, n_replicas); shift (n, n_outputs,
-    n_replicas).
+    Shapes: point, returned (n_columns, n_outputs, n_replicas).
     """
+    # ``slopes_at(rows, shift)`` are the slopes of a block of rows, which may overwrite
+    # the predictors of the deviations there, ``shift``, (n_block, n_outputs,
+    # n_replicas).
     n_columns, *shape = point.shape
     flat = point.reshape(n_columns, math.prod(shape))
     gradient = np.zeros_like(flat)
@@ -347,7 +331,7 @@ def curvature_times(curvature, shift):
 
 
 def hessian_times(problem, curvature, point):
-    """H d for every replica: by H, or by two passes over X if that is faster."""
+    """H d for every replica, by H or by two passes over X, as is faster."""
     curvature = curvature * problem.row_weights[:, :, None]
     n_rows, n_outputs, _ = curvature.shape
     n_columns, _, n_replicas = point.shape

@@ -16,8 +16,14 @@ import numpy as np
 
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
-from ..cost import MANY_ROWS, RunCost, is_decomposed
-from ..leave_out_rule import LeaveOutRule, LeftOutRows, check_unseen
+from ..cost import (
+    MANY_ROWS,
+    WORTH_MULTIPLICATIONS,
+    WORTH_REPLICAS,
+    RunCost,
+    is_decomposed,
+)
+from ..held_out_rows import LeaveOutRule, LeftOutRows, check_unseen
 from .linearised import linearised_predictors
 from .replicas import check_stable, record_of_replicas, replicas_at_a_time
 from .screened import screened_residuals
@@ -30,35 +36,31 @@ LARGEST_ERROR = 0.01
 
 @dataclass(frozen=True)
 class LeaveOneOutTask:
-    """Rows to be left out of a recorded run, one at a time.
-
-    ``rule`` is that for a run like this one. ``map(function, blocks)`` goes through
-    ``n_blocks`` independent blocks of rows, or more.
-    """
+    """Rows to be left out of a recorded run, one at a time, by a rule for such runs."""
 
     problem: Problem
     trajectory: Trajectory
     rows: np.ndarray
     rule: LeaveOutRule
     correction: bool = True
+    # ``map(function, blocks)`` goes through ``n_blocks`` independent blocks of rows, or
+    # more.
     n_blocks: int = 1
     map: Callable = map
 
-    @property
-    def cost(self):
-        return RunCost.recorded(self.problem, self.trajectory, self.correction)
-
-    @property
-    def rows_per_block(self):
-        return -(-len(self.rows) // self.n_blocks)
-
-    def left_out(self):
-        return LeftOutRows.of(self.problem, self.rows, self.rule)
+    @classmethod
+    def of(cls, problem, trajectory, rows, rule, **settings):
+        """The task by any rule; Unreadable where a preconditioner has seen a row."""
+        check_unseen(rows, trajectory)
+        # The scales of all rows serve every row that is left out by itself.
+        rule = replace(rule.of_run(trajectory), columns=None)
+        return cls(problem, trajectory, rows, rule, **settings)
 
     def arguments(self):
         """The arguments that the methods share."""
-        left_out = self.left_out()
-        return self.problem, self.trajectory, left_out, self.rows_per_block, self.map
+        left_out = LeftOutRows.of(self.problem, self.rows, self.rule)
+        rows_per_block = -(-len(self.rows) // self.n_blocks)
+        return self.problem, self.trajectory, left_out, rows_per_block, self.map
 
     def outputs(self):
         """A task for every output that has a loss by itself."""
@@ -76,30 +78,37 @@ class LeaveOneOutTask:
 
 
 def method_for(run, has_coefficients=False):
-    """The name of the fastest method for a run, a RunCost.
-
-    ``has_coefficients``: only those that compute coefficients as well.
-    """
-    is_small = is_decomposed(run.shape, run.has_columns)
-    if run.is_quadratic and is_small and not has_coefficients and run.has_one_basis():
-        return "spectral"
-    if run.is_quadratic and run.is_elementwise() and not run.n_batches:
+    """The name of the fastest method for a RunCost, or of those with coefficients."""
+    if run.is_quadratic and run.has_one_basis and not has_coefficients:
+        if is_decomposed(run.shape, run.has_columns):
+            return "spectral"
+    if run.is_quadratic and run.is_elementwise and not run.n_batches:
         return "screened"
-    if not run.is_quadratic and run.is_elementwise() and run.is_worth_linearising():
+    if not run.is_quadratic and run.is_elementwise and run.is_worth_linearising():
         return "linearised"
     return "replicas"
 
 
-def n_rows_worth(run, n_active):
-    """Number of rows that can be left out in about the time of folds.
-
-    ``n_active`` is the number of columns that the run uses at most.
-    """
-    method = method_for(run)
+def n_rows_worth(run, n_active, least=100):
+    """Number of rows that can be left out in about the time of folds, or none."""
+    # ``n_active`` is the number of columns that the run uses at most.
+    method, (n_rows, n_columns) = method_for(run), run.shape
     if method == "spectral":
-        return min(run.shape[0], MANY_ROWS)
-    n_exact = {"linearised": run.n_corrected(), "replicas": run.n_updates}
-    return run.n_rows_worth(n_active, n_exact.get(method, 0))
+        return min(n_rows, MANY_ROWS)
+    # Updates that take two products with X for each row left out.
+    n_exact = run.n_updates if method == "replicas" else 0
+    if method == "linearised":
+        n_exact = run.n_corrected()
+    # Replicas together use more columns than the recorded run.
+    width = min(2 * n_active, n_columns)
+    # A wide Hessian is not formed, two products with the columns do as well.
+    hessian = min(run.hessian_work(width), 2 * n_rows * width * run.n_outputs)
+    cost = (run.n_updates - n_exact) * hessian
+    cost += n_exact * run.exact_work(n_columns)
+    replica = run.n_updates * run.exact_work(width)
+    budget = max(WORTH_MULTIPLICATIONS, WORTH_REPLICAS * replica)
+    n_worth = int(min(n_rows, budget // max(cost, 1)))
+    return n_worth if n_worth >= min(least, n_rows) else 0
 
 
 def is_cheap(run):
@@ -108,51 +117,57 @@ def is_cheap(run):
 
 
 def leave_one_out(problem, trajectory, rows, rule, **settings):
-    """Linear predictors of rows, by the iterates that have never seen them.
-
-    Intercepts are included, on the scale of the problem's target. ``settings`` are
-    ``correction``, ``n_blocks`` and ``map`` of :class:`LeaveOneOutTask`.
+    """Linear predictors of rows by the iterates that have never seen them.
 
     Shapes: rows (n_left_out,); returned (n_iterates, n_left_out, n_outputs).
     """
-    task = _task(problem, trajectory, rows, rule, settings)
-    method = method_for(task.cost)
+    # Intercepts are included, on the scale of the problem's target. ``settings`` are
+    # ``correction``, ``n_blocks`` and ``map`` of LeaveOneOutTask.
+    task = LeaveOneOutTask.of(problem, trajectory, rows, rule, **settings)
+    method = method_for(RunCost.recorded(problem, trajectory, task.correction))
     if method == "spectral":
-        predictors = _add_target(spectral_residuals(*task.arguments()), task)
+        # Changed in place: they may be the largest array of a fit.
+        predictors = spectral_residuals(*task.arguments())
+        predictors += problem.target[rows]
     else:
-        tasks = [task] if method == "replicas" else task.outputs()
-        predictors = [READ[method](part)[0] for part in tasks]
-        predictors = predictors[0] if len(tasks) == 1 else np.concatenate(predictors, 2)
-    _check_stable(task, predictors)
+        parts = []
+        for part in [task] if method == "replicas" else task.outputs():
+            parts.append(READ[method](part)[0])
+        predictors = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
+    if trajectory.n_batches():
+        return predictors
+    # A step that is too large for a replica is looked for, which takes an eigenvalue,
+    # only in the one whose predictor changes most, by ten times the largest target.
+    change = np.abs(predictors[-1] - predictors[0]).max(axis=1)
+    furthest = change.argmax()
+    # Where predictors overflow the comparison is false, too.
+    if not change[furthest] <= 10 * np.abs(problem.target).max():
+        train_mask = np.arange(len(problem.target)) != rows[furthest]
+        weights = task.rule.without(problem, train_mask[:, None])
+        check_stable(problem, trajectory, weights, [0])
     return predictors
 
 
-def coefficients_without(problem, trajectory, rows, rule, **settings):
-    """The last iterate of one output without each of some rows, and its intercept.
+def coefficients_without(task, method=None):
+    """The last iterate of one output without each row, by a method or the fastest.
 
-    The intercept is that on the centred data.
-
-    Shapes: returned coef (n_left_out, n_columns), intercept (n_left_out,).
+    Shapes: returned coef (n_left_out, n_columns), intercept on centred data
+    (n_left_out,).
     """
-    task = _task(problem, trajectory, rows, rule, settings)
-    return coefficients_of(task, method_for(task.cost, has_coefficients=True))
-
-
-def coefficients_of(task, method):
-    """As :func:`coefficients_without`, by one of the methods in ``READ``."""
+    if method is None:
+        run = RunCost.recorded(task.problem, task.trajectory, task.correction)
+        method = method_for(run, has_coefficients=True)
     predictors, coefficients = READ[method](task)
     residuals = predictors[-1, :, 0] - task.problem.target[task.rows, 0]
-    return coefficients(), task.left_out().intercept_shifts(residuals)
+    left_out = LeftOutRows.of(task.problem, task.rows, task.rule)
+    return coefficients()[:, :, 0], left_out.intercept_shifts(residuals)
 
 
 def spectral_coefficients(task, held_out):
-    """The same for linear updates from zero, from held-out residuals.
-
-    Inner products of the design are those of rows.
-
-    Shapes: held_out (n_iterates, n_left_out).
-    """
-    left_out = task.left_out()
+    """``coefficients_without`` of linear updates from zero, by held-out residuals."""
+    # Inner products of the design are those of rows. Shapes: held_out (n_iterates,
+    # n_left_out).
+    left_out = LeftOutRows.of(task.problem, task.rows, task.rule)
     deviations = coefficient_deviations(
         task.problem, task.trajectory, left_out, held_out
     )
@@ -160,34 +175,8 @@ def spectral_coefficients(task, held_out):
     return coef, left_out.intercept_shifts(held_out[-1])
 
 
-def _task(problem, trajectory, rows, rule, settings):
-    check_unseen(rows, trajectory)
-    # The scales of all rows serve every row that is left out by itself.
-    rule = replace(rule.of_run(trajectory), columns=None)
-    return LeaveOneOutTask(problem, trajectory, rows, rule, **settings)
-
-
-def _check_stable(task, predictors, suspicious=10):
-    """Raise if predictors of a row diverge because a step is too large.
-
-    The largest stable step takes an eigenvalue: only for the row whose predictor
-    changes most, and only if by ``suspicious`` times the largest target.
-    """
-    if task.trajectory.n_batches():
-        return
-    problem = task.problem
-    change = np.abs(predictors[-1] - predictors[0]).max(axis=1)
-    furthest = change.argmax()
-    # Where predictors overflow the comparison is false, too.
-    if change[furthest] <= suspicious * np.abs(problem.target).max():
-        return
-    train_mask = np.arange(len(problem.target)) != task.rows[furthest]
-    weights = task.rule.without(problem, train_mask[:, None])
-    check_stable(problem, task.trajectory, weights, [0])
-
-
 def _screened(task):
-    """Updates with a prox and the squared error: deviations on few columns."""
+    """Leave-one-out of updates with a prox and the squared error."""
     residuals, (deviations, order) = screened_residuals(*task.arguments())
 
     def coefficients():
@@ -195,13 +184,14 @@ def _screened(task):
         for index, deviation in deviations:
             coef[first : first + len(deviation), index] += deviation
             first += len(deviation)
-        return coef[order]
+        return coef[order][:, :, None]
 
-    return _add_target(residuals[:, :, None], task), coefficients
+    residuals += task.problem.target[task.rows, 0]
+    return residuals[:, :, None], coefficients
 
 
 def _linearised(task):
-    """Curved losses, linearised at the run, and exact where that is inaccurate."""
+    """Leave-one-out of curved losses, linearised or, where inaccurate, exact."""
     predictors, deviations, error_estimate = linearised_predictors(
         *task.arguments(), task.correction
     )
@@ -210,35 +200,26 @@ def _linearised(task):
         error_estimate > LARGEST_ERROR * task.problem.loss.scale
     )
     if inaccurate.size:
-        exact = _by_replicas(replace(task, rows=task.rows[inaccurate]))
-        predictors[:, inaccurate], coef[inaccurate] = exact
-    return predictors, lambda: coef[:, :, 0]
+        exact, exact_coef = _replicated(replace(task, rows=task.rows[inaccurate]))
+        predictors[:, inaccurate], coef[inaccurate] = exact, exact_coef()
+    return predictors, lambda: coef
 
 
 def _replicated(task):
-    """Any update and any loss: a replica of the run for every row."""
-    predictors, coef = _by_replicas(task)
-    return predictors, lambda: coef[:, :, 0]
+    """Leave-one-out of any update and any loss, by a replica for every row."""
+    rows_per_block = -(-len(task.rows) // task.n_blocks)
+    size = min(replicas_at_a_time(task.problem), rows_per_block)
+    blocks = np.array_split(task.rows, -(-len(task.rows) // size))
+    replay = partial(_replay_without_rows, task.problem, task.trajectory, task.rule)
+    predictors, coef = zip(*task.map(replay, blocks))
+    return np.concatenate(predictors, axis=1), lambda: np.concatenate(coef)
 
 
 # Functions of a task of one output, or of coupled ones; of several for "replicas". They
 # return held-out predictors, (n_iterates, n_left_out, n_outputs), and a function
-# without arguments: the coefficients of the last iterate of one output, (n_left_out,
-# n_columns).
+# without arguments: the coefficients of the last iterate, (n_left_out, n_columns,
+# n_outputs).
 READ = {"screened": _screened, "linearised": _linearised, "replicas": _replicated}
-
-
-def _by_replicas(task):
-    """Leave rows out by replicas: predictors, and coefficients of the last iterate.
-
-    Shapes: returned (n_iterates, n_left_out, n_outputs), (n_left_out, n_columns,
-    n_outputs).
-    """
-    size = min(replicas_at_a_time(task.problem), task.rows_per_block)
-    blocks = np.array_split(task.rows, -(-len(task.rows) // size))
-    replay = partial(_replay_without_rows, task.problem, task.trajectory, task.rule)
-    predictors, coef = zip(*task.map(replay, blocks))
-    return np.concatenate(predictors, axis=1), np.concatenate(coef)
 
 
 def _replay_without_rows(problem, trajectory, rule, rows):
@@ -247,9 +228,3 @@ def _replay_without_rows(problem, trajectory, rule, rows):
     held_out = rows[:, None]
     coef, record = record_of_replicas(problem, trajectory, rule, train_mask, held_out)
     return record.predictors(problem.design, held_out), np.moveaxis(coef, 2, 0)
-
-
-def _add_target(residuals, task):
-    """Predictors from residuals, in place: they may be the largest array of a fit."""
-    residuals += task.problem.target[task.rows]
-    return residuals

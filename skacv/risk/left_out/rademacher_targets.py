@@ -23,7 +23,7 @@ from ..random_labels import jackknife, label_groups
 
 
 class ResidualRecursion:
-    """The recursion, pass by pass, of some rows; its record is of ``dtype``."""
+    """The recursion of some rows, pass by pass, with a record of ``dtype``."""
 
     def __init__(self, n_rows, dtype=np.float64):
         self._dtype = dtype
@@ -31,11 +31,9 @@ class ResidualRecursion:
         self._responses, self._end_responses, self._held_out = [], [], []
 
     def after_pass(self, visited, residual, influence, end_influence):
-        """Held-out residuals at the end of one more pass, number t = 1, 2, ...
-
-        Shapes: recorded residuals visited, residual, returned (n_rows, n_outputs);
-        influence c^{t-1}, end_influence b^t (n_rows,).
-        """
+        """Held-out residuals (n_rows, n_outputs) at the end of one more pass."""
+        # Of pass t = 1, 2, ...: recorded residuals ``visited`` and ``residual``,
+        # influence c^{t-1} and end_influence b^t, (n_rows,).
         if self._held_out:
             self._responses.append((self._before - influence).astype(self._dtype))
             self._before = influence
@@ -53,18 +51,17 @@ def _convolved(responses, held_out):
 
 
 class SelfInfluences:
-    """Self-influences of rows, as far as random targets resolve them.
+    """Self-influences of rows, as far as random targets resolve them."""
 
-    The mean over m targets, while it is above ``resolved`` of its standard errors. Then
-    its best linear prediction: with x_i those means of row i in the last ``n_passes``,
-    their covariance over the rows is S + N / m: that of the influences and that of the
-    noise, which shows in the spread of single targets, in ``n_noise_rows`` at most. The
-    influence in the last of them is predicted by mu + S_last (S + N / m)^-1 (x_i - mu),
-    mu the mean over the rows. Rows keep their order from pass to pass, so earlier
-    passes predict the last well; where targets resolve no row, all rows have the mean.
-
-    ``subsets`` are masks of the targets of every replicate.
-    """
+    # The mean over m targets, while it is above ``resolved`` of its standard errors.
+    # Then its best linear prediction: with x_i those means of row i in the last
+    # ``n_passes``, their covariance over the rows is S + N / m: that of the influences
+    # and that of the noise, which shows in the spread of single targets, in
+    # ``n_noise_rows`` at most. The influence in the last of them is predicted by mu +
+    # S_last (S + N / m)^-1 (x_i - mu), mu the mean over the rows. Rows keep their order
+    # from pass to pass, so earlier passes predict the last well; where targets resolve
+    # no row, all rows have the mean. ``subsets`` are masks of the targets of every
+    # replicate.
 
     def __init__(self, subsets, n_passes=8, resolved=3, n_noise_rows=2000):
         self._subsets, self._n_passes = subsets, n_passes
@@ -73,10 +70,8 @@ class SelfInfluences:
         self._is_resolved = True
 
     def advance(self, signed):
-        """The influences of every replicate after a pass, a list of (n_rows,).
-
-        Shapes: signed (n_rows, n_targets), targets times their residuals.
-        """
+        """Influences (n_rows,) of every replicate after a pass, as a list."""
+        # ``signed`` are targets times their residuals, (n_rows, n_targets).
         means = [signed[:, subset].mean(axis=1) for subset in self._subsets]
         sample = signed[:: -(-len(signed) // self._n_noise_rows)]
         deviations = sample - sample.mean(axis=1, keepdims=True)
@@ -94,7 +89,7 @@ class SelfInfluences:
 
 
 def _denoised(observed, noise):
-    """The last of (n_passes, n_rows) without noise of that covariance."""
+    """The last of observations (n_passes, n_rows), without noise of that covariance."""
     mean = observed.mean(axis=1)
     deviations = observed - mean[:, None]
     covariance = deviations @ deviations.T / max(deviations.shape[1] - 1, 1)
@@ -107,23 +102,22 @@ def _denoised(observed, noise):
 
 
 class RademacherLeaveOneOut:
-    """Held-out residuals along a run, from random targets that are fitted with it.
+    """Held-out residuals along a run, from random targets that are fitted with it."""
 
-    Where the run comes close to fitting a row, noise would outweigh its self-influence
-    and the recursion diverge: from then on the row has the influence that
-    :class:`SelfInfluences` predicts. The recursion is not linear in them, so the mean
-    square of the held-out residuals is corrected by the jackknife over groups of
-    targets. The run starts from the residuals ``start``; the record is of ``dtype``.
-
-    By iterate: ``residuals`` of the rows; ``bias`` of the mean of their squares by the
-    random targets, and its standard error ``mc_se``; ``degrees_of_freedom``, the trace
-    of the map from targets to predictions.
-
-    Shapes: signs (n_rows, n_targets), entries +1 or -1: the random targets are minus
-    these; rows (n_left_out,); start (n_rows, n_outputs).
-    """
+    # Where the run comes close to fitting a row, noise would outweigh its
+    # self-influence and the recursion diverge: from then on the row has the influence
+    # that SelfInfluences predicts. The recursion is not linear in them, so the mean
+    # square of the held-out residuals is corrected by the jackknife over groups of
+    # targets.
+    #
+    # By iterate: ``residuals`` of the rows; ``bias`` of the mean of their squares by
+    # the random targets, and its standard error ``mc_se``; ``degrees_of_freedom``, the
+    # trace of the map from targets to predictions.
 
     def __init__(self, signs, rows, start, dtype):
+        """Start from residuals ``start``; targets are minus the signs."""
+        # Shapes: signs (n_rows, n_targets); rows (n_left_out,); start (n_rows,
+        # n_outputs). The record is of ``dtype``.
         self._signs, self._rows, self._dtype = signs, rows, dtype
         subsets = label_groups(signs.shape[1])
         self._before, self._after = SelfInfluences(subsets), SelfInfluences(subsets)
@@ -133,12 +127,10 @@ class RademacherLeaveOneOut:
         self.bias, self.mc_se = [0.0], [0.0]
         self.degrees_of_freedom = [0.0]
 
-    def advance(self, visited, end):
-        """Advance by a pass, from residuals on the target and on the random targets.
-
-        Shapes: visited (just before the batch of each row), end (after the pass) pairs
-        of (n_rows, n_outputs), (n_rows, n_targets).
-        """
+    def after_pass(self, visited, end):
+        """Record one more pass, by residuals on the target and on random targets."""
+        # ``visited`` are those just before the batch of each row, ``end`` those after
+        # the pass: pairs of (n_rows, n_outputs), (n_rows, n_targets).
         (visited, visited_random), (end, end_random) = visited, end
         signed = self._signs * end_random
         before = self._before.advance((self._signs * visited_random)[self._rows])

@@ -17,12 +17,12 @@ from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
 from ..cost import WORTH_REPLICAS
-from ..leave_out_rule import check_unseen, counts_in
+from ..held_out_rows import check_unseen, counts_in
 from .row_replicas import ARRAYS_PER_REPLICA
 
 
 def replayed(problem, trajectory, weights):
-    """Yield every Iterate of a run, as fits with other weights would have it."""
+    """Yield every Iterate of a run as fits with other weights would have it."""
     iterates = Iterates.at_rest(WeightedFits(problem, weights), trajectory.coef[0])
     yield iterates.state.current
     for _ in iterate(trajectory.updates(), iterates):
@@ -30,13 +30,12 @@ def replayed(problem, trajectory, weights):
 
 
 def record_of_replicas(problem, trajectory, rule, counts, held_out):
-    """Replicas that leave rows out: their last coefficients, and their FoldRecord.
+    """The last coefficients of replicas that leave rows out, and their FoldRecord.
 
-    ``counts``: how often a replica has a row. ``held_out``: the rows of every replica.
-
-    Shapes: counts (n_rows, n_replicas); returned coef (n_columns, n_outputs,
-    n_replicas).
+    Shapes: counts (n_rows, n_replicas), how often a replica has a row; returned coef
+    (n_columns, n_outputs, n_replicas).
     """
+    # ``held_out`` are the rows that every replica leaves out.
     weights = rule.without(problem, counts)
     fits, start = WeightedFits(problem, weights), None
     recorded = RecordedFolds(problem, fits, held_out)
@@ -49,10 +48,8 @@ def record_of_replicas(problem, trajectory, rule, counts, held_out):
 
 
 def leave_folds_out(problem, trajectory, folds, rule, n_blocks=1, map=map):
-    """The FoldRecord of folds (fitted and held-out rows), each a replica: exact.
-
-    Arguments as of :class:`~skacv.risk.left_out.methods.LeaveOneOutTask`.
-    """
+    """The FoldRecord of folds (fitted, held-out rows), each an exact replica."""
+    # ``n_blocks`` and ``map`` are those of LeaveOneOutTask.
     for _, held_out in folds:
         check_unseen(held_out, trajectory)
     size = min(replicas_at_a_time(problem), -(-len(folds) // n_blocks))
@@ -71,17 +68,15 @@ def _record_of_folds(problem, trajectory, rule, folds):
 
 
 def fits_that_rise(fits, start, end):
-    """Fits with a larger training error at ``end`` than at ``start``, or overflow."""
+    """Indices of fits with a larger training error at ``end`` than at ``start``."""
+    # Errors that overflow count as larger.
     start, end = (fits.value(fits.predictor_at(iterate)) for iterate in (start, end))
     return np.flatnonzero(~(end <= start))
 
 
 def check_stable(problem, trajectory, weights, suspects):
-    """Raise if a step of the run is too large for a replica.
-
-    On fewer rows X'X / n may have a larger top eigenvalue. ``suspects`` are the
-    replicas whose training error has risen.
-    """
+    """Raise if a step is too large for one of the suspects, whose error has risen."""
+    # On fewer rows X'X / n may have a larger top eigenvalue.
     for r in suspects:
         for phase, stable in largest_stable_steps(
             problem, trajectory.phases, weights, r
@@ -96,17 +91,16 @@ def check_stable(problem, trajectory, weights, suspects):
 
 
 def are_surely_stable(problem, phases, weights):
-    """Whether no replica can diverge, as far as is known beforehand.
-
-    Without some rows, L is at most L over the share of the weight that stays. Nothing
-    is known where replicas scale columns for themselves.
-    """
+    """Whether no replica can diverge, as far as is known before the run."""
+    # Without some rows, L is at most L over the share of the weight that stays. Nothing
+    # is known where replicas scale columns for themselves.
     if weights.columns is not None:
         return False
-    run_weights = problem.row_weights[:, 0]
-    ratios = [float((replica / run_weights).max()) for replica in weights.rows.T]
+    run_weights, largest_ratio = problem.row_weights[:, 0], 1.0
+    for replica in weights.rows.T:
+        largest_ratio = max(largest_ratio, float((replica / run_weights).max()))
     for phase in phases:
-        bound = max([1.0, *ratios]) * phase.smoothness(problem)
+        bound = largest_ratio * phase.smoothness(problem)
         if phase.schedule.step_size > phase.largest_stable_step(bound):
             return False
     return True
@@ -122,42 +116,29 @@ def largest_stable_steps(problem, phases, weights, r):
         yield phase, phase.largest_stable_step(phase.smoothness(replica) + curvature)
 
 
-def replicas_at_a_time(problem):
-    """Number of replicas whose arrays fit in memory."""
+def replicas_at_a_time(problem, n_recorded=0):
+    """Number of replicas whose arrays fit in memory, or beside a record."""
+    # A few may run beside a run of ``n_recorded`` updates: they take no more than its
+    # record.
     n_entries = ARRAYS_PER_REPLICA * sum(problem.design.shape) * problem.target.shape[1]
-    return n_per_block(n_entries * problem.design.dtype.itemsize, MEMORY_BYTES)
-
-
-def replicas_beside(problem, n_updates):
-    """Number of replicas that may run beside a run of ``n_updates`` updates.
-
-    As many as fit in memory, or a few that take no more memory than the record.
-    """
-    n_few = min(n_updates // ARRAYS_PER_REPLICA, WORTH_REPLICAS)
-    return max(replicas_at_a_time(problem), n_few)
+    n_fitting = n_per_block(n_entries * problem.design.dtype.itemsize, MEMORY_BYTES)
+    return max(n_fitting, min(n_recorded // ARRAYS_PER_REPLICA, WORTH_REPLICAS))
 
 
 @dataclass(frozen=True)
 class FoldRecord:
-    """The record of folds: coefficients for the design's columns, or predictions.
+    """The record of folds: coefficients for the design's columns, or predictors."""
 
-    ``values`` are linear predictors of the held-out rows, fold after fold.
-
-    Shapes: coef (n_iterates, n_columns, n_outputs, n_folds) or None; intercept
-    (n_iterates, n_outputs, n_folds) or None; values (n_iterates, n_held_out, n_outputs)
-    or None.
-    """
-
-    coef: np.ndarray | None = None
-    intercept: np.ndarray | None = None
+    coef: np.ndarray | None = None  # (n_iterates, n_columns, n_outputs, n_folds)
+    intercept: np.ndarray | None = None  # (n_iterates, n_outputs, n_folds)
+    # Linear predictors of the held-out rows, fold after fold, (n_iterates, n_held_out,
+    # n_outputs).
     values: np.ndarray | None = None
 
     def paths(self, design, held_out):
-        """Linear predictors of every fold for its held-out rows, as a list of paths.
-
-        ``design`` is that of the run, or one of other rows with the same columns;
-        ``held_out`` lists rows of it.
-        """
+        """Linear predictors of every fold for its held-out rows, as a list of paths."""
+        # ``design`` is that of the run, or one of other rows with the same columns;
+        # ``held_out`` lists rows of it.
         if self.values is not None:
             ends = np.cumsum([len(rows) for rows in held_out])
             values = np.split(self.values, ends[:-1], axis=1)
@@ -168,7 +149,7 @@ class FoldRecord:
         ]
 
     def predictors(self, design, held_out):
-        """The same as one array, (n_iterates, n_held_out, n_outputs)."""
+        """The paths of all folds as one array, (n_iterates, n_held_out, n_outputs)."""
         if self.values is not None:
             return self.values
         paths = self.paths(design, held_out)
@@ -189,18 +170,16 @@ class FoldRecord:
 
 
 class RecordedFolds:
-    """A record of folds that grows, iterate by iterate.
+    """A record of folds, the last of some fits, that grows iterate by iterate."""
 
-    It keeps coefficients if columns are few. Otherwise, and if predictors come with the
-    iterates, it keeps the predictions for the held-out rows. The folds are the last of
-    the fits.
-    """
+    # It keeps coefficients if columns are few. Otherwise, and if predictors come with
+    # the iterates, it keeps the predictions for the held-out rows.
 
     def __init__(self, problem, fits, held_out):
         self._design, self._fits, self._held_out = problem.design, fits, held_out
         n_coef = problem.design.shape[1] * len(held_out)
         # A row may stand for many samples, whose predictions a user may ask for.
-        sizes = [len(rows) for rows in held_out]
+        sizes = list(map(len, held_out))
         n_held_out = sum(sizes) * problem.n_samples / len(problem.target)
         self._keeps_coef = n_coef <= n_held_out and not problem.design.is_dual
         self._rows = np.concatenate([np.empty(0, int), *held_out])
@@ -212,7 +191,7 @@ class RecordedFolds:
         self._waiting, self._arrays, self._n = [], {}, 0
 
     def add(self, iterate):
-        """Record an iterate of all fits; of the folds alone if it has a predictor."""
+        """Record an iterate of all fits; of folds alone if it has a predictor."""
         if iterate.predictor is not None and not self._keeps_coef:
             self._append(values=iterate.predictor[self._rows, :, self._fold][None])
             return

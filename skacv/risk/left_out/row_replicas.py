@@ -34,36 +34,27 @@ ARRAYS_PER_REPLICA = 8
 def rows_at_a_time(trajectory):
     """Number of replicas whose arrays fit in memory."""
     _, n_columns, n_outputs = trajectory.coef.shape
-    widest = n_columns
-    if not any(penalty.is_linear for _, penalty in trajectory.first_updates()):
-        # Replicas together use more columns than the recorded run.
-        n_used = trajectory.coef.any(axis=2).sum(axis=1).max()
-        widest = min(2 * int(n_used) + 1, n_columns)
+    # Replicas together use more columns than the recorded run.
+    n_used = trajectory.coef.any(axis=2).sum(axis=1).max()
+    widest = min(2 * int(n_used) + 1, n_columns)
     n_bytes = ARRAYS_PER_REPLICA * trajectory.coef.itemsize * widest * n_outputs
     return n_per_block(n_bytes, MEMORY_BYTES)
 
 
 class ReplayedStep(NamedTuple):
-    """One update of the recorded run, from ``coef`` and ``earlier`` to ``following``.
-
-    ``starts``: a phase starts here, from rest. ``ends``: the iterate that it leads to,
-    or None within a pass. ``rows``: its batch, None for all rows. ``predictor``: their
-    linear predictors at the gradient point. ``evaluates``: the rows and predictors over
-    which the correction is evaluated first.
-
-    Shapes: coef, earlier, following (n_columns, n_outputs); predictor (n_batch,
-    n_outputs).
-    """
+    """One update of the recorded run, from ``coef`` to ``following``."""
 
     penalty: Penalty
     update: ProximalGradient
-    coef: np.ndarray
-    earlier: np.ndarray
+    coef: np.ndarray  # (n_columns, n_outputs), as earlier and following
+    earlier: np.ndarray  # the iterate before ``coef``
     following: np.ndarray
-    starts: bool
-    ends: int | None
+    starts: bool  # a phase starts here, from rest
+    ends: int | None  # the iterate that it leads to; None within a pass
+    # Linear predictors of its rows at the gradient point, (n_batch, n_outputs).
     predictor: np.ndarray | None = None
-    rows: np.ndarray | None = None
+    rows: np.ndarray | None = None  # its batch; None: all rows
+    # The rows and predictors over which the correction is evaluated first.
     evaluates: tuple | None = None
 
     @classmethod
@@ -75,26 +66,25 @@ class ReplayedStep(NamedTuple):
 
 
 class RowReplicas:
-    """The replicas of a block of rows, one update after the other.
+    """The replicas of a block of rows, one update after the other."""
 
-    ``curvature`` has the arrays ``shift``, H d_i, and ``row_slope``, s_i, and the
-    methods ``begin(replicas)``, ``look(replicas, step)``, which finds both at the
-    gradient point and returns the recorded gradient, ``extend(replicas, step)``, for
-    columns that have just joined, ``keep(indices)``, ``bounds()``, how far a replica
-    may shift the gradient of every column, and ``tighten(replicas, index)``, whether
-    bounds are now less. ``predicted`` are predictors of the rows left out, by the
-    replicas without them.
+    # ``predicted`` are predictors of the rows left out, by the replicas without them.
+    # Shapes: current, earlier (n_working, n_outputs, n_replicas), every replica
+    # contiguous in memory; rows (n_working, n_replicas); predicted (n_iterates,
+    # n_replicas, n_outputs).
 
-    Shapes: current, earlier, shift (n_working, n_outputs, n_replicas), every replica
-    contiguous in memory; rows (n_working, n_replicas); row_slope (n_outputs,
-    n_replicas); predicted (n_iterates, n_replicas, n_outputs).
-    """
-
-    def __init__(self, design, left_out, trajectory, curvature):
+    # ``curvature``, by ``curvature_of(replicas)``, has the arrays ``shift``, H d_i,
+    # (n_working, n_outputs, n_replicas); ``row_slope``, s_i, (n_outputs, n_replicas);
+    # ``bounds``, how far a replica may shift the gradient of every column,
+    # (n_columns,), which ``tighten(replicas, index)`` lowers if it ``tightens``. Both
+    # arrays are those at the gradient point after ``look(replicas, step)``, which
+    # returns the recorded gradient, and ``extend(replicas, step)`` has columns that
+    # have just joined. ``keep(replicas, indices)`` drops the other columns.
+    def __init__(self, design, left_out, trajectory, curvature_of):
         self.left_out, self.expand_to_groups = left_out, trajectory.expand_to_groups
         self.loss_scale = left_out.loss_scale.astype(design.dtype)
         self.penalty_scale = left_out.penalty_scale.astype(design.dtype)
-        self.working, self.curvature = WorkingColumns(design), curvature
+        self.working = WorkingColumns(design)
         self.left_out_rows = design.rows(left_out.rows)
         n_iterates, _, n_outputs = trajectory.coef.shape
         n_replicas, start = len(left_out.rows), trajectory.coef[0]
@@ -107,7 +97,7 @@ class RowReplicas:
         self.earlier = self.current
         self.predicted = np.empty((n_iterates, n_replicas, n_outputs), design.dtype)
         self.predicted[0] = einsum("jr,jkr->rk", self.rows, self.current)
-        curvature.begin(self)
+        self.curvature = curvature_of(self)
 
     def take(self, step):
         """Take one update of the recorded run, a ReplayedStep, in every replica."""
@@ -146,10 +136,7 @@ class RowReplicas:
         return deviations
 
     def drop(self, step):
-        """Drop columns that are zero in the last two iterates of replicas and run.
-
-        Returns the indices of the working columns that are kept.
-        """
+        """Drop columns that are zero in the last two iterates; return kept indices."""
         used = step.coef.any(axis=1) | step.earlier.any(axis=1)
         index = self.working.index
         used[index] |= self.current.any(axis=(1, 2)) | self.earlier.any(axis=(1, 2))
@@ -166,39 +153,35 @@ class RowReplicas:
     def _joining(self, step, gradient):
         """Columns outside that the update may move, in a replica or the run."""
         sizes = np.abs(gradient).max(axis=1)
-        joining = self._moving(step, sizes)
-        if joining.size and self.curvature.tighten(self, joining):
-            joining = self._moving(step, sizes)
-        return joining
-
-    def _moving(self, step, sizes):
-        """These columns, from the sizes of the gradient and the bounds of shifts."""
-        bounds = self.loss_scale.max() * (sizes + self.curvature.bounds())
-        bounds *= 1 + ROUNDINGS * np.finfo(self.rows.dtype).eps
         weakest = min(1.0, self.penalty_scale.min())
-        moves = may_move(step.penalty, bounds, step.update.step_size, weakest)
-        moves = self.expand_to_groups(moves | step.following.any(axis=1))
-        moves[self.working.index] = False
-        return np.flatnonzero(moves)
+        for is_tight in (not self.curvature.tightens, True):
+            bounds = self.loss_scale.max() * (sizes + self.curvature.bounds)
+            bounds *= 1 + ROUNDINGS * np.finfo(self.rows.dtype).eps
+            moves = may_move(step.penalty, bounds, step.update.step_size, weakest)
+            moves = self.expand_to_groups(moves | step.following.any(axis=1))
+            moves[self.working.index] = False
+            joining = np.flatnonzero(moves)
+            if is_tight or not joining.size:
+                return joining
+            self.curvature.tighten(self, joining)
 
     def _join(self, index):
         """Add columns that are zero in every replica to the working columns."""
         self.working.join(index)
         self._penalty_on = OnColumns(self.working.index)
+        n_before, self.rows = len(self.rows), with_zeros(self.rows, len(index))
         entries = self.left_out_rows.dense_columns(index, self.rows.dtype)
-        self.rows = joined(self.rows, entries.T)
+        self.rows[n_before:] = entries.T
         self.current = with_zeros(self.current, len(index))
         self.earlier = with_zeros(self.earlier, len(index))
 
 
-def joined(array, addition):
-    """Arrays of replicas, (n_working, ..., n_replicas), on the columns of both."""
-    return np.concatenate([array.T, addition.T], axis=-1).T
-
-
 def with_zeros(array, n_columns):
-    """An array of replicas, zero on as many more columns."""
-    return joined(array, np.zeros((*array.T.shape[:-1], n_columns), array.dtype).T)
+    """An array of replicas (n_working, ..., n_replicas) with columns of zeros added."""
+    # Every replica is contiguous in memory.
+    grown = np.zeros((*array.T.shape[:-1], len(array) + n_columns), array.dtype).T
+    grown[: len(array)] = array
+    return grown
 
 
 def rows_of_array(array, indices):

@@ -24,15 +24,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...optim import costs
 from ...optim.blocks import MEMORY_BYTES, blocks
+from ...optim.costs import ENTRY
 from ...optim.design import ROUNDINGS, Design
 from ...optim.einsum import einsum
 from ...optim.trajectory import iterate
 from .row_replicas import (
     ReplayedStep,
     RowReplicas,
-    joined,
     rows_at_a_time,
     rows_of_array,
     with_zeros,
@@ -45,43 +44,48 @@ DROP_EVERY = 8
 def screened_residuals(problem, trajectory, left_out, largest_block, map):
     """Held-out residuals of every iterate, for one target and the squared error.
 
-    ``map(function, blocks)`` goes through independent blocks of rows. Returned with the
-    residuals: for every block columns and the deviations of the last iterate on them,
-    and the index of every row in the blocks one after the other.
-
-    Shapes: residuals (n_iterates, n_left_out); deviations (n_rows, n_columns) in a
-    block.
+    Shapes: returned residuals (n_iterates, n_left_out).
     """
+    # ``map(function, blocks)`` goes through independent blocks of rows. Returned with
+    # the residuals: for every block columns and the deviations of the last iterate on
+    # them, (n_rows, n_columns), and the index of every row in the blocks one after the
+    # other.
     design, target = problem.sqrt_weighted()
     sqrt_weight = np.sqrt(len(target) * problem.row_weights[:, 0])
     residuals = trajectory.predictor.of_rows(slice(None))[:, :, 0]
     residuals -= problem.target[:, 0]
     residuals *= sqrt_weight
     gradient = design.t_dot(residuals.T).T / len(target)
-    gram = whole_gram(design, trajectory, len(left_out.rows))
+    # The Gram matrix of all columns, if its products (every entry of X times a row) are
+    # cheaper than the replicas, and it takes at most a few times the memory of X.
+    gram, n_columns = None, design.shape[1]
+    width = np.minimum(2 * np.count_nonzero(trajectory.coef, axis=(1, 2)), n_columns)
+    replicas = len(left_out.rows) * np.sum(width.astype(float) ** 2)
+    most_entries = min(8 * design.n_stored, MEMORY_BYTES / design.dtype.itemsize)
+    if design.n_stored * n_columns <= replicas and n_columns**2 <= most_entries:
+        gram = design.gram()
+        gram /= len(target)
     run = ScreenedRun(design, target[:, 0], gradient, *design.column_sizes(), gram)
     # Rows that matter alike in one block: its bounds are those of its worst row.
     order = np.argsort(np.einsum("ti,ti->i", residuals, residuals)[left_out.rows])
     size = min(rows_at_a_time(trajectory), largest_block)
     block_residuals = partial(_residuals_of_block, trajectory, run)
-    residuals, deviations = zip(
-        *map(block_residuals, left_out.part(order).blocks(size))
-    )
+    residuals, deviations = zip(*map(block_residuals, left_out.blocks(size, order)))
     back = np.argsort(order)
     return np.concatenate(residuals, axis=1)[:, back], (deviations, back)
 
 
 def _residuals_of_block(trajectory, run, left_out):
     """Residuals of one block of rows, and its deviations at the end."""
-    curvature = GramCurvature(run, left_out)
-    replicas = RowReplicas(run.design, left_out, trajectory, curvature)
+    curvature_of = partial(GramCurvature, run)
+    replicas = RowReplicas(run.design, left_out, trajectory, curvature_of)
     steps = map(
         partial(ReplayedStep.on_all_rows, trajectory.coef), trajectory.updates()
     )
     for _ in iterate(steps, replicas):
         pass
     residuals = replicas.predicted[:, :, 0]
-    residuals -= curvature.target
+    residuals -= run.target[left_out.rows]
     residuals *= left_out.residual_scale / left_out.sqrt_weight
     index = replicas.working.index
     deviations = replicas.current[:, 0].T - trajectory.coef[-1, index, 0]
@@ -89,61 +93,34 @@ def _residuals_of_block(trajectory, run, left_out):
 
 
 class ScreenedRun(NamedTuple):
-    """What all blocks of rows read: rows and targets times the root of their weights.
-
-    Shapes: target (n_rows,); gradient of the loss (n_iterates, n_columns); norms,
-    largest entries of the columns (n_columns,); gram design' design / n_rows or None.
-    """
+    """Rows and targets times the roots of their weights, which all blocks read."""
 
     design: Design
-    target: np.ndarray
-    gradient: np.ndarray
-    norms: np.ndarray
-    largest: np.ndarray
-    gram: np.ndarray | None
-
-
-def whole_gram(design, trajectory, n_replicas):
-    """The Gram matrix of all columns if it is cheaper than the replicas, or None."""
-    n_columns = design.shape[1]
-    width = np.minimum(2 * np.count_nonzero(trajectory.coef, axis=(1, 2)), n_columns)
-    replicas = n_replicas * np.sum(width.astype(float) ** 2)
-    if costs.gram(design.n_stored / n_columns, n_columns) > replicas:
-        return None
-    # It takes at most a few times the memory of X.
-    if n_columns**2 > 8 * design.n_stored:
-        return None
-    if n_columns**2 * design.dtype.itemsize > MEMORY_BYTES:
-        return None
-    gram = design.gram()
-    gram /= design.shape[0]
-    return gram
+    target: np.ndarray  # (n_rows,)
+    gradient: np.ndarray  # of the loss, (n_iterates, n_columns)
+    norms: np.ndarray  # of the columns, (n_columns,)
+    largest: np.ndarray  # sizes of the largest entries of the columns, (n_columns,)
+    gram: np.ndarray | None  # design' design / n_rows
 
 
 class GramCurvature:
-    """The curvature of the squared error: the Gram matrix of the working columns.
+    """The curvature of the squared error: the Gram matrix of the working columns."""
 
-    At the gradient point: ``shift`` G d_i, ``length`` d_i'G d_i, ``row_slope`` w_i h_i.
-    ``shift_bound``: the most that the gradient of a column may be shifted by.
+    # At the gradient point: ``shift`` G d_i, (n_working, 1, n_replicas); ``length``
+    # d_i'G d_i, (n_replicas,); ``row_slope`` w_i h_i, (1, n_replicas).
 
-    Shapes: shift (n_working, 1, n_replicas); length (n_replicas,); row_slope
-    (1, n_replicas); shift_bound (n_columns,).
-    """
+    tightens = True
 
-    def __init__(self, run, left_out):
-        self.run, self.left_out = run, left_out
-        self.target = run.target[left_out.rows]
-        self.length = np.zeros(len(left_out.rows))
-        self.row_slope = np.zeros((1, len(left_out.rows)))
-        self.shift_bound = np.zeros(len(run.norms))
-
-    def begin(self, replicas):
-        self.gram = WorkingGram(self.run.design, replicas.working, self.run.gram)
-        self.shift = np.zeros_like(replicas.current)
-        self._scaled_entries = None
-        if self.run.gram is not None:
+    def __init__(self, run, replicas):
+        self.run, self.left_out = run, replicas.left_out
+        rows = self.left_out.rows
+        self.target, self.length = run.target[rows], np.zeros(len(rows))
+        self.row_slope, self.bounds = np.zeros((1, len(rows))), np.zeros(len(run.norms))
+        self.gram = WorkingGram(run.design, replicas.working, run.gram)
+        self.shift, self._scaled_entries = np.zeros_like(replicas.current), None
+        if run.gram is not None:
             # Columns are few: the rows left out are kept column by column.
-            index = np.arange(len(self.shift_bound))
+            index = np.arange(len(run.norms))
             self._scaled_entries = self._entries(replicas, index)
 
     def look(self, replicas, step):
@@ -164,33 +141,28 @@ class GramCurvature:
         distance += ROUNDINGS * np.finfo(shift.dtype).eps * (length + self.length)
         distance = np.sqrt(distance.max(initial=0) / self.left_out.n_rows)
         change = np.abs(slope - self.row_slope).max(initial=0)
-        self.shift_bound += run.norms * distance + run.largest * change
+        self.bounds += run.norms * distance + run.largest * change
         self.shift, self.length, self.row_slope = shift, length, slope
         return update.point(run.gradient[t], run.gradient[before])[:, None]
 
     def extend(self, replicas, step):
         n_before = len(self.shift)
-        self.point = with_zeros(self.point, len(replicas.working) - n_before)
-        shift = self.gram.times(self.point[:, 0].T, n_before).T[:, None]
-        self.shift = joined(self.shift, shift)
-
-    def bounds(self):
-        return self.shift_bound
+        n_joined = len(replicas.working) - n_before
+        self.point = with_zeros(self.point, n_joined)
+        self.shift = with_zeros(self.shift, n_joined)
+        shift = self.gram.times(self.point[:, 0].T, n_before).T
+        self.shift[n_before:] = shift[:, None]
 
     def tighten(self, replicas, index):
         """Find the largest shifts of some columns, a block of them at a time."""
         point, slope = self.point[:, 0].T, self.row_slope[0]
         n_bytes = self.point.itemsize * self.left_out.n_rows
-        for block in blocks(len(index), n_bytes, least=costs.ENTRY):
+        for block in blocks(len(index), n_bytes, least=ENTRY):
             columns = index[block]
-            factors, largest = (
-                self.gram.factors(point, columns),
-                self.run.largest[columns],
-            )
-            entries = self._entries(replicas, columns)
-            bound = largest_shift(*factors, slope, entries, largest)
-            self.shift_bound[columns] = bound
-        return True
+            factors = self.gram.factors(point, columns)
+            entries, largest = self._entries(replicas, columns), self.run.largest
+            bounds = largest_shift(*factors, slope, entries, largest[columns])
+            self.bounds[columns] = bounds
 
     def _entries(self, replicas, index):
         """The rows left out over the largest entries of columns, (k, n_replicas)."""
@@ -203,17 +175,16 @@ class GramCurvature:
         dropped = np.ones(len(replicas.working), dtype=bool)
         dropped[indices] = False
         shift = replicas.rows[dropped] * self.row_slope - self.shift[dropped, 0]
-        self.shift_bound[replicas.working.index[dropped]] = np.abs(shift).max(axis=1)
+        self.bounds[replicas.working.index[dropped]] = np.abs(shift).max(axis=1)
         self.gram.keep(indices)
         self.shift = rows_of_array(self.shift, indices)
 
 
 class WorkingGram:
-    """Inner products of working columns over n_rows, formed as they are needed.
+    """Inner products of working columns over n_rows, formed as they are needed."""
 
-    Coefficients of replicas are rows here, (n_replicas, n_working). ``gram``: that of
-    all columns, or None.
-    """
+    # Coefficients of replicas are rows here, (n_replicas, n_working). ``gram`` is that
+    # of all columns, or None.
 
     def __init__(self, design, working, gram=None):
         self.design, self._working, self._gram = design, working, gram
@@ -251,10 +222,7 @@ class WorkingGram:
         return coef @ self._matrix[:, first:]
 
     def factors(self, coef, index):
-        """Two factors, whose product is how ``coef`` shifts gradients of some columns.
-
-        Shapes: index (k,); returned (n_replicas, m), (k, m).
-        """
+        """Factors (n_replicas, m), (k, m) of shifts of the gradient by ``coef``."""
         if self._gram is not None:
             return coef, self._gram[np.ix_(index, self._working.index)]
         if not self.is_wide:
@@ -276,12 +244,11 @@ class WorkingGram:
 def largest_shift(left, right, row_slope, entries, sizes):
     """A bound of how far a replica may shift the gradient on some columns, (k,).
 
-    The shifts are ``left @ right.T`` less ``row_slope`` times ``entries * sizes``,
-    computed in single precision, with the rounding error of that added.
-
-    Shapes: left (n_replicas, m), right (k, m), row_slope (n_replicas,), entries
-    (k, n_replicas) of at most 1 in size, sizes (k,).
+    Shapes: left (n_replicas, m), right (k, m), row_slope (n_replicas,), entries (k,
+    n_replicas) of at most 1 in size, sizes (k,).
     """
+    # The shifts are ``left @ right.T`` less ``row_slope`` times ``entries * sizes``,
+    # computed in single precision, with the rounding error of that added.
     left_norm = np.linalg.norm(left, axis=1).max(initial=0)
     slope_size = np.abs(row_slope).max(initial=0)
     # In units in which no entry and no product is more than one.
@@ -301,5 +268,5 @@ def largest_shift(left, right, row_slope, entries, sizes):
 
 
 def quotient(numerator, denominator):
-    """Zero where the denominator is zero."""
+    """The ratio, zero where the denominator is zero."""
     return numerator / np.where(denominator == 0, np.inf, denominator)

@@ -11,20 +11,19 @@ import numpy as np
 
 from ...optim.fits import Iterate, WeightedFits, Weights
 from ...optim.run import SideRuns
-from ..leave_out_rule import counts_in
+from ..held_out_rows import counts_in
 from .rademacher_targets import RademacherLeaveOneOut
 from .replicas import RecordedFolds, are_surely_stable, check_stable, fits_that_rise
 
 
 class SideFolds(SideRuns):
-    """Folds beside a run: the fit of the problem comes first, those of folds last.
+    """Folds beside a run, by a rule for such runs; the fit of the problem is first."""
 
-    ``rule`` is that for a run like this one; ``folds`` are pairs of training rows and
-    held-out rows.
-    """
+    # ``folds`` are pairs of training rows and held-out rows.
 
-    # Fits to random targets, between that of the problem and those of folds.
-    n_random, left_out = 0, None
+    # Fits to random targets, between that of the problem and those of folds; targets of
+    # all fits, None where they are those of the problem.
+    n_random, left_out, _targets = 0, None, None
 
     def __init__(self, problem, rule, folds):
         self.folds, self._problem = folds, problem
@@ -32,7 +31,7 @@ class SideFolds(SideRuns):
         self._start = self._end = self._recorded = None
 
     def fits(self, problem, keeps_predictors=False):
-        """The fits that run side by side, that of the problem first."""
+        """The fits that run side by side: the problem, random targets, then folds."""
         refits, n_run = self._refits, 1 + self.n_random
         run_weights = np.repeat(problem.row_weights.astype(np.float64), n_run, axis=1)
         weights = np.concatenate([run_weights, refits.rows], axis=1)
@@ -41,11 +40,7 @@ class SideFolds(SideRuns):
         scale = np.concatenate([np.ones(n_run), refits.penalty_scale])
         columns = refits.columns and refits.columns.beside_the_run(n_run)
         weights = Weights(weights, scale, refits.refits_intercept, columns)
-        return WeightedFits(problem, weights, self._targets(), keeps_predictors)
-
-    def _targets(self):
-        """Targets of all fits; None where they are those of the problem."""
-        return None
+        return WeightedFits(problem, weights, self._targets, keeps_predictors)
 
     def start(self, fits, coef):
         """The first iterate of all fits, from coefficients (n_columns, n_outputs)."""
@@ -61,10 +56,7 @@ class SideFolds(SideRuns):
     def take(self, states):
         """Record the states after some updates, one after the other."""
         for state in states:
-            self._note(state)
-
-    def _note(self, state):
-        self._record(state.current)
+            self._record(state.current)
 
     def _record(self, iterate):
         """Record the iterates of the folds."""
@@ -76,7 +68,7 @@ class SideFolds(SideRuns):
         self._recorded.add(iterate)
 
     def _of_folds(self, array):
-        """Those of folds, (n, n_outputs, n_folds), among those of all fits, or None."""
+        """The part for folds of an array (n, n_outputs, n_fits), or None."""
         return None if array is None else array[:, :, 1 + self.n_random :]
 
     def recorded(self, n_iterates):
@@ -95,26 +87,23 @@ class SideFolds(SideRuns):
 
 
 class RademacherSideRuns(SideFolds):
-    """Random targets beside a run, and folds if there are any.
+    """Random targets beside a run, and folds if there are any."""
 
-    As many random targets as the problem has outputs are the targets of one fit, with
-    the weights and means of the run. ``left_out`` is a RademacherLeaveOneOut.
-
-    Shapes: signs (n_rows, n_targets); rows to be left out (n_left_out,).
-    """
+    # As many random targets as the problem has outputs are the targets of one fit, with
+    # the weights and means of the run. ``left_out`` is a RademacherLeaveOneOut.
 
     def __init__(self, problem, rule, signs, rows, folds):
         # Self-influences are those of the weights and means of the run.
+        """Targets are minus the signs (n_rows, n_targets); ``rows`` are left out."""
         rule = replace(rule, refits_intercept=False, renormalises=False)
         super().__init__(problem, rule, folds)
         self.signs, self.rows = signs, rows
-        self.n_random = -(-signs.shape[1] // problem.target.shape[1])
-
-    def _targets(self):
-        target, n_targets = self._problem.target[:, :, None], self.signs.shape[1]
+        target, n_targets = problem.target[:, :, None], signs.shape[1]
+        self.n_random = -(-n_targets // target.shape[1])
         random = np.zeros((*target.shape[:2], self.n_random))
-        random.reshape(len(random), -1)[:, :n_targets] = -self.signs
-        return np.concatenate([target, random, *[target] * len(self.folds)], axis=2)
+        random.reshape(len(random), -1)[:, :n_targets] = -signs
+        targets = [target, random, *[target] * len(folds)]
+        self._targets = np.concatenate(targets, axis=2)
 
     def start(self, fits, coef):
         start = super().start(fits, coef)
@@ -123,12 +112,15 @@ class RademacherSideRuns(SideFolds):
         self.left_out = RademacherLeaveOneOut(self.signs, self.rows, residuals, dtype)
         return start
 
-    def _note(self, state):
-        # All rows at a time, a row is visited where the update begins.
-        visited = state.earlier.predictor if state.visited is None else state.visited
-        end = state.current.predictor
-        self.left_out.advance(self._residuals(visited), self._residuals(end))
-        super()._note(state)
+    def take(self, states):
+        """Record the states after some updates, and advance leave-one-out by them."""
+        for state in states:
+            end, visited = state.current.predictor, state.visited
+            if visited is None:
+                # All rows at a time, a row is visited where the update begins.
+                visited = state.earlier.predictor
+            self.left_out.after_pass(self._residuals(visited), self._residuals(end))
+            self._record(state.current)
 
     def _residuals(self, predictor):
         """Residuals of the run on the target, and on the random targets."""

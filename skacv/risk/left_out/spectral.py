@@ -17,7 +17,7 @@ that direction k contributes obeys
 and the prediction is their sum over k. With a preconditioner the same holds in the
 eigenbasis of the preconditioned objective, whose eigenvalues contain the penalty:
 c_i is one there, for the loss and for the penalty
-(:class:`~skacv.risk.leave_out_rule.LeaveOutRule`).
+(:class:`~skacv.risk.held_out_rows.LeaveOutRule`).
 
 An eigenvalue enters only through a smooth function, so a few of them, the nodes, with
 the z_ik^2 and z_ik (Z'y)_k of all moved onto them, stand for all to rounding (an
@@ -39,12 +39,9 @@ UPDATES_PER_BLOCK = 16
 
 
 def spectral_residuals(problem, trajectory, left_out, largest_block, map):
-    """Held-out residuals of every iterate of linear updates with the squared error.
-
-    ``map(function, blocks)`` goes through independent blocks of rows.
-
-    Shapes: returned (n_iterates, n_left_out, n_targets), float64.
-    """
+    """Held-out residuals of linear updates, (n_iterates, n_left_out, n_targets)."""
+    # The loss is the squared error. ``map(function, blocks)`` goes through independent
+    # blocks of rows.
     _, target = problem.sqrt_weighted()
     basis = Eigenbasis.of_run(problem, trajectory)
     if trajectory.preconditioner() is not None:
@@ -79,15 +76,11 @@ def _on_nodes(rows, values, transfer):
 
 @in_one_thread()
 def nodes_of(eigenvalues, trajectory, n_drives=16, tol=1e-14):
-    """Eigenvalues that stand for all, and weights that interpolate the rest from them.
-
-    A direction contributes in proportion to its eigenvalue, so it is eigenvalue times f
-    that is interpolated, whatever f does near zero. Without weights, None, every
-    eigenvalue is a node; else parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes)
-    for every f that the run can make of a start at zero.
-
-    Shapes: nodes (n_nodes,); transfer (rank, n_nodes).
-    """
+    """Eigenvalues (n_nodes,) that stand for all, and the transfer (rank, n_nodes)."""
+    # A direction contributes in proportion to its eigenvalue, so it is eigenvalue times
+    # f that is interpolated, whatever f does near zero. Without a transfer, None, every
+    # eigenvalue is a node; else parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes)
+    # for every f that the run can make of a start at zero.
     if trajectory.coef[0].any() or not eigenvalues.any():
         return eigenvalues, None
     responses = Responses(eigenvalues, trajectory.n_updates, n_drives)
@@ -142,11 +135,10 @@ class Responses:
 
 
 class SpectralReplay:
-    """The residuals of a block of rows, a block of updates at a time.
+    """The residuals of a block of rows, a block of updates at a time."""
 
-    Updates that follow each other in a phase are taken together; one at a time where
-    rows do not share their scales.
-    """
+    # Updates that follow each other in a phase are taken together; one at a time where
+    # rows do not share their scales.
 
     def __init__(self, basis, target, trajectory, nodes, transfer, left_out):
         rows, self.target = basis.rows(left_out.rows), target[left_out.rows]
@@ -207,15 +199,11 @@ class SpectralReplay:
 
 
 class SingleUpdate(NamedTuple):
-    """One update, of rows that have multipliers of their own.
+    """One update of rows that have multipliers of their own."""
 
-    Shapes: factor, earlier_factor (of the last two iterates), leverage (n_nodes,
-    n_rows).
-    """
-
-    factor: np.ndarray
-    earlier_factor: np.ndarray
-    leverage: np.ndarray
+    factor: np.ndarray  # of the last iterate, (n_nodes, n_rows)
+    earlier_factor: np.ndarray  # of the iterate before it, (n_nodes, n_rows)
+    leverage: np.ndarray  # (n_nodes, n_rows)
     n_kept: int
 
     def replay(self, steps, parts, target, residual_scale, held_out):
@@ -235,22 +223,20 @@ class SingleUpdate(NamedTuple):
 
 
 class UpdateBlock(NamedTuple):
-    """Consecutive updates as a map of all rows at once.
+    """Consecutive updates as a map of all rows at once."""
 
-    Residuals feed back into predictions within the block; the rest is a product of the
-    ``response`` to units with the parts of the rows. ``response`` is that of a node, at
-    the start and after each update, to a unit in the iterate at the start, in the one
-    before that, in the drive, and in the gradient of each update. ``feedback`` is added
-    to the prediction after an update for the residual at the gradient point of this one
-    and of each before, update by update.
+    # Residuals feed back into predictions within the block; the rest is a product of
+    # the ``response`` to units with the parts of the rows.
 
-    Shapes: response (1 + n_updates, 3 + n_updates, n_nodes); feedback (n_updates *
-    (n_updates + 1) / 2, n_rows); leverage (n_nodes, n_rows).
-    """
-
+    # The response of a node, at the start and after each update, to a unit in the
+    # iterate at the start, in the one before that, in the drive, and in the gradient of
+    # each update, (1 + n_updates, 3 + n_updates, n_nodes).
     response: np.ndarray
+    # What is added to the prediction after an update for the residual at the gradient
+    # point of this one and of each before, update by update, (n_updates * (n_updates +
+    # 1) / 2, n_rows).
     feedback: np.ndarray
-    leverage: np.ndarray
+    leverage: np.ndarray  # (n_nodes, n_rows)
     n_kept: int
 
     @classmethod
@@ -299,12 +285,9 @@ class UpdateBlock(NamedTuple):
 
 
 def coefficient_deviations(problem, trajectory, left_out, held_out):
-    """Change of the last coefficients by leaving each row out, from its residuals.
-
-    For one target, and linear updates from zero.
-
-    Shapes: held_out (n_iterates, n_left_out); returned (n_columns, n_left_out).
-    """
+    """Changes (n_columns, n_left_out) of the last coefficients without each row."""
+    # From held-out residuals (n_iterates, n_left_out) of one target, and linear updates
+    # from zero.
     design, preconditioner = problem.sqrt_weighted()[0], trajectory.preconditioner()
     values, vectors = problem.row_basis(preconditioner)
     rows = vectors[left_out.rows] * np.sqrt(len(vectors) * values)

@@ -3,7 +3,6 @@
 ``memory_matrix`` is the reader, of the squared error where updates take all rows. Runs
 where every iterate is the same linear pass through batches are read by ``passes``, any
 loss by ``curved_run``, which stands on ``curved_tangents`` and ``gradient_points``. All
-work on temporal modes (``modes``) of the residuals or slopes, with probes (``probes``)
-of how shocks move later iterates (``tangents``), and, for rows of uneven norm, on
-``row_scales``.
+work on temporal modes of the residuals or slopes (``modes``), with probes of how shocks
+move later iterates (``tangents``), and, for rows of uneven norm, on ``row_scales``.
 """

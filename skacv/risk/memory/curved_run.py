@@ -26,20 +26,22 @@ import numpy as np
 
 from ...optim.blocks import MEMORY_BYTES, blocks
 from ...optim.costs import CALL
-from ..averages import mean_with_error
 from ..cost import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, RunCost
+from ..held_out_rows import mean_with_error
 from ..random_labels import random_signs
 from ..reader import Unreadable
 from .curved_tangents import curvature_at
 from .gradient_points import GradientPoints, points_of
-from .modes import AlongRun, modes_of, n_leading
-from .probes import (
+from .modes import (
     FIRST_ROUND,
     Accuracy,
+    AlongRun,
     RiskEstimate,
     by_size,
     in_rounds,
     is_number,
+    modes_of,
+    n_leading,
     n_missing,
     probe_dtype,
     solution_by,
@@ -96,12 +98,10 @@ def curved_risk(problem, trajectory, rule, method, row_scales, rng):
 
 @dataclass(frozen=True)
 class CurvedRun:
-    """A run, and the leverage of its rows over that of the average one.
-
-    Shapes: scales (n_rows,); rows of scale zero do not enter averages.
-    """
+    """A run, and the leverage of its rows over that of the average one."""
 
     points: GradientPoints
+    # Leverages, (n_rows,); rows of scale zero do not enter averages.
     scales: np.ndarray
     # Factor of held-out residuals and of the inverse degrees of freedom of rows: a run
     # that centres the target by its rows centres it without the held-out row.
@@ -113,14 +113,12 @@ class CurvedRun:
 
     @property
     def n_groups(self):
-        """Outputs with a W of their own; those that the loss couples share one."""
+        """Number of outputs with a W of their own; coupled outputs share one."""
         return 1 if self.problem.loss.is_coupled else self.problem.target.shape[1]
 
     def solved(self, method, rng):
-        """The modes of the slopes, and W times them as a :class:`Solution`.
-
-        Unreadable if the method is "auto" and takes longer than leave-one-out may.
-        """
+        """The modes of the slopes, and W times them as a :class:`Solution`."""
+        # Unreadable if the method is "auto" and takes longer than leave-one-out may.
         problem, trajectory = self.problem, self.points.trajectory
         if method == "exact" or not self.points.n_updates:
             modes = self.points.modes(None)
@@ -164,13 +162,13 @@ class CurvedRun:
         return modes, in_rounds(probed, missing_of, temporal, first, at_most)
 
     def _complete(self, modes, n_carried):
-        """Exact traces, by a complete basis, on the leading modes."""
+        """The Solution by exact traces, from a complete basis, on the leading modes."""
         signs = self.signs("exact", None)
         tangents = self._tangents(modes.temporal[:, :n_carried], signs)
         return solution_by(tangents, modes, self.n_groups, is_random=False)
 
     def _probed(self, n_by_mode, modes, rng):
-        """One round of random signs."""
+        """The Solution by one round of random signs."""
         signs = self.signs(int(n_by_mode.max()), rng)
         temporal = modes.temporal[:, : len(n_by_mode)]
         tangents = self._tangents(temporal, signs, n_by_mode)
@@ -182,10 +180,7 @@ class CurvedRun:
         )
 
     def signs(self, method, rng):
-        """A number of random signs of the rows, or "exact": a complete basis.
-
-        Shapes: returned (n_rows, n_outputs, n_probes).
-        """
+        """Random signs (n_rows, n_outputs, n_probes), or a complete basis ("exact")."""
         n_rows, n_outputs = self.problem.target.shape
         if method != "exact":
             signs = random_signs((n_rows, n_outputs, method), rng)
@@ -198,7 +193,7 @@ class CurvedRun:
         return basis.reshape(n_rows, n_outputs, size)
 
     def held_out(self, modes, solution, iterates, rows):
-        """U of some iterates and rows, both slices: (n_iterates, n_rows, n_outputs)."""
+        """U of some iterates and rows, both slices, (n_iterates, n_rows, n_outputs)."""
         points, scales = self.points, self.scales[rows]
         U = points.predictor.of_rows(rows, iterates).astype(np.float64)
         shape = len(U), points.n_positions, self.n_groups, len(modes.spatial)
@@ -212,10 +207,7 @@ class CurvedRun:
         return U
 
     def mean_losses(self, modes, solution):
-        """Mean held-out loss of every iterate, its error over rows and of the probes.
-
-        Shapes: returned (n_iterates,) each.
-        """
+        """Mean held-out losses (n_iterates,), their errors over rows and by probes."""
         problem, points, spatial = self.problem, self.points, modes.spatial
         loss, target = problem.loss, problem.target[:, :, None].astype(np.float64)
         weights = problem.row_weights[:, 0].astype(np.float64) * (self.scales > 0)
@@ -245,10 +237,8 @@ class CurvedRun:
         return tuple(map(np.concatenate, zip(*results)))
 
     def low_rank(self, modes, solution):
-        """Held-out residuals of all iterates and rows as :class:`Modes`.
-
-        Held-out predictors where the loss is not one of residuals.
-        """
+        """Held-out residuals of all iterates and rows as :class:`Modes`."""
+        # Held-out predictors where the loss is not one of residuals.
         target, is_of_residual = self.problem.target, self.problem.loss.is_of_residual
 
         def held_out(rows):

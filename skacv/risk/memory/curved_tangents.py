@@ -28,10 +28,8 @@ from .tangents import Tangents
 
 
 def curvature_at(problem, predictor, rows=slice(None)):
-    """Curvature of rows at their linear predictors, times n and their weights.
-
-    Shapes: returned (n_rows, n_outputs), or (n_rows, n_outputs, n_outputs) if coupled.
-    """
+    """Curvature of rows at their predictors, times n and the rows' weights."""
+    # (n_rows, n_outputs), or (n_rows, n_outputs, n_outputs) if outputs are coupled.
     curvature = problem.loss.curvature(problem.target[rows], predictor)
     weights = len(problem.target) * problem.row_weights[rows, :1]
     return curvature * weights.reshape(-1, *(1,) * (curvature.ndim - 1))
@@ -39,20 +37,17 @@ def curvature_at(problem, predictor, rows=slice(None)):
 
 @dataclass(frozen=True)
 class SignedRows:
-    """Rows of X on working columns, their signs r, and their leverages c.
-
-    Shapes: signs (n_rows, n_outputs, n_probes); scales (n_rows,); probe (n_tangents,).
-    """
+    """Rows of X on working columns, their signs r, and their leverages c."""
 
     columns: Design
-    signs: np.ndarray
-    scales: np.ndarray
-    probe: np.ndarray
+    signs: np.ndarray  # (n_rows, n_outputs, n_probes)
+    scales: np.ndarray  # (n_rows,)
+    probe: np.ndarray  # of every tangent, (n_tangents,)
     # Degrees of freedom of a row: less than one where rows are centred.
     degrees: float = 1.0
 
     def part(self, rows):
-        """Only these rows."""
+        """The signed rows at some row numbers, or of a slice."""
         columns = self.columns.rows(rows)
         signs, scales = self.signs[rows], self.scales[rows]
         return replace(self, columns=columns, signs=signs, scales=scales)
@@ -64,10 +59,8 @@ class SignedRows:
         return source.reshape(len(source), *shape)[:, :, self.probe]
 
     def pulled(self, D, tangents):
-        """X'(c D r) of every tangent, also if there are none, and X'(D X tangents).
-
-        Shapes: all (n_working, n_outputs, n_tangents).
-        """
+        """X'(c D r) and X'(D X tangents), both (n_working, n_outputs, n_tangents)."""
+        # The first is of every tangent, also if ``tangents`` has none.
         columns, signs, products = self.columns, self.signs, 0.0
         (n_rows, n_outputs, n_probes), n_tangents = signs.shape, tangents.shape[2]
         n_vectors = n_probes + n_tangents
@@ -103,15 +96,11 @@ class SignedRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """The reading of Z: products of tangents with ``by``, divided by ``total``.
+    """The reading of Z: products of tangents with ``by``, divided by ``total``."""
 
-    Z is fed back by the mean curvature. Shapes: by (n_working, n_outputs, n_tangents);
-    total, mean_curvature (n_groups,).
-    """
-
-    by: np.ndarray
-    total: np.ndarray
-    mean_curvature: np.ndarray
+    by: np.ndarray  # (n_working, n_outputs, n_tangents)
+    total: np.ndarray  # (n_groups,)
+    mean_curvature: np.ndarray  # by which Z is fed back, (n_groups,)
 
     def of(self, tangents):
         """The reading of Z from every tangent, (n_groups, n_tangents)."""
@@ -122,14 +111,12 @@ class Reading:
 
 
 class CurvedTangents(Tangents):
-    """The tangents of any loss.
+    """The tangents of any loss, where updates take all rows."""
 
-    Outputs that the loss couples are one group, others a group each. ``shocks_of(V, Z,
-    total)`` are the factors of r and of D r in the shocks at a gradient.
-
-    Shapes: row_scales (n_rows,); temporal (n_updates, n_modes); signs (n_rows,
-    n_outputs, n_probes); at_points (n_updates, n_groups, n_modes), Z at gradients.
-    """
+    # Outputs that the loss couples are one group, others a group each. ``shocks_of(V,
+    # Z, total)`` are the factors of r and of D r in the shocks at a gradient. Shapes:
+    # row_scales (n_rows,); temporal (n_updates, n_modes); signs (n_rows, n_outputs,
+    # n_probes); at_points (n_updates, n_groups, n_modes), Z at gradients.
 
     def __init__(
         self,
@@ -173,7 +160,7 @@ class CurvedTangents(Tangents):
         self._finish(step, (change - shocks) / self._n_rows)
 
     def _finish(self, step, change):
-        """A gradient step that led to a recorded iterate; the last one is read."""
+        """Take a gradient step that led to a recorded iterate; the last is read."""
         self._advance(step, change, self._coef[step.t + 1, self._index])
         last = len(self.temporal)
         if step.t + 1 == last:
@@ -184,12 +171,12 @@ class CurvedTangents(Tangents):
         return self._points.curvature(t).astype(self._dtype)
 
     def _reading_of(self, rows, D):
-        """How Z is read by rows, where no tangent is moved."""
+        """The Reading by some rows, where no tangent is moved."""
         bent, _ = rows.pulled(D, self._current[:, :, :0])
         return rows.reading(D, bent)
 
     def _shocks(self, t, groups, reading, point, source, bent):
-        """All shocks at a gradient, after Z there is read: X'(r (V + c D Z))."""
+        """All shocks X'(r (V + c D Z)) at a gradient, after Z is read there."""
         self.mean_curvature[t, groups] = reading.mean_curvature
         Z = reading.of(point) @ self._mixing
         direct, through = self._shocks_of(self.temporal[t], Z, reading.total)
@@ -200,13 +187,12 @@ class CurvedTangents(Tangents):
 
 
 class BatchTangents(CurvedTangents):
-    """The same where an update takes one batch: what it shocks, all rows read.
+    """Tangents where an update takes one batch; they are read by all rows."""
 
-    With I_s the batch of gradient s,
-
-        sum_i c_i^2 D_ti Z_t = sum_{s<t,i} c_i D_ti x_i' Q_{t,s} x_i
-                               (V_s + [i in I_s] c_i D_si Z_s).
-    """
+    # With I_s the batch of gradient s,
+    #
+    #     sum_i c_i^2 D_ti Z_t = sum_{s<t,i} c_i D_ti x_i' Q_{t,s} x_i
+    #                            (V_s + [i in I_s] c_i D_si Z_s).
 
     def take(self, step):
         """Read Z by all rows where the update begins, and move all tangents on."""
@@ -226,10 +212,10 @@ class BatchTangents(CurvedTangents):
 
 
 class PassTangents(CurvedTangents):
-    """The same where an update is a pass through batches, each read by its own rows.
+    """Tangents where an update is a pass through batches, each read by its rows."""
 
-    Groups are those of the first batch of a pass, then those of the second, and so on.
-    """
+    # Groups are those of the first batch of a pass, then those of the second, and so
+    # on.
 
     def __init__(self, points, *args, **kwargs):
         super().__init__(points, *args, **kwargs)
@@ -261,10 +247,9 @@ class PassTangents(CurvedTangents):
 
 
 class UserTangents(CurvedTangents):
-    """The same of updates of the user's own, which move by more than affine maps.
+    """Tangents of updates of the user, which move by more than affine maps."""
 
-    The run is followed once more for what its updates are called with.
-    """
+    # The run is followed once more for the arguments that its updates are called with.
 
     def __init__(self, points, *args, **kwargs):
         super().__init__(points, *args, **kwargs)

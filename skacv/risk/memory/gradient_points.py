@@ -67,11 +67,11 @@ class GradientPoints:
         return predictor[t] + ahead[t] * (predictor[t] - predictor[before[t]])
 
     def curvature(self, t):
-        """Curvature of every row where :meth:`at` is, times n and its weight."""
+        """Curvature of rows at the gradient of update t, times n and the weights."""
         return curvature_at(self.problem, self.at(t))
 
     def points(self, rows):
-        """Predictors of a slice of rows at all gradients: (n_updates, n_block, ...)."""
+        """Predictors of some rows at all gradients, (n_updates, n_block, n_outputs)."""
         recorded = self.predictor.of_rows(rows)
         points, (ahead, before) = recorded[:-1], self._ahead
         if ahead.any():
@@ -94,7 +94,7 @@ class GradientPoints:
         return AlongRun((self.n_updates, *target.shape), slopes)
 
     def rows_of_gradients(self):
-        """Which rows every gradient takes, (n_updates, n_rows) or for all alike."""
+        """Mask of the rows of every gradient, (n_updates, n_rows) or (n_updates, 1)."""
         return np.ones((self.n_updates, 1), bool)
 
     def modes(self, accuracy):
@@ -116,24 +116,20 @@ class GradientPoints:
         return self.trajectory.followed_by(self.follower(self, *args, **kwargs))
 
     def response_of(self, Z, spatial, iterates, rows):
-        """W V of every row, times what the row has of each mode.
+        """W V of every row, times its parts of the modes, (n_iterates, n_rows).
 
-        Shapes: Z (n_iterates, n_positions, n_modes); spatial (n_modes, n_rows);
-        returned (n_iterates, n_rows).
+        Shapes: Z (n_iterates, n_positions, n_modes); spatial (n_modes, n_rows).
         """
         return Z[:, 0] @ spatial
 
     def response_adjoint(self, change, spatial, iterates):
-        """The transpose of :meth:`response_of`, of all rows.
-
-        Shapes: change (n_iterates, n_rows); returned (n_iterates, n_positions,
-        n_modes).
-        """
+        """The transpose of :meth:`response_of`, (n_iterates, n_positions, n_modes)."""
+        # For all rows. Shapes: change (n_iterates, n_rows).
         return (change @ spatial.T)[:, None]
 
 
 class UserPoints(GradientPoints):
-    """The same of updates of the user's own, which may look at all columns."""
+    """Gradient points of updates of the user, which may look at all columns."""
 
     follower = UserTangents
 
@@ -142,11 +138,10 @@ class UserPoints(GradientPoints):
 
 
 class BatchPoints(GradientPoints):
-    """The same where every update takes one batch of rows, and any.
+    """Gradient points where every update takes one batch of rows, any batch."""
 
-    Rows that were in other batches have other slopes to take off, so all of W is
-    needed: its modes are the updates, of slopes that are zero out of the batch.
-    """
+    # Rows that were in other batches have other slopes to take off, so all of W is
+    # needed: its modes are the updates, of slopes that are zero out of the batch.
 
     follower = BatchTangents
 
@@ -163,10 +158,9 @@ class BatchPoints(GradientPoints):
 
 
 class PassPoints(GradientPoints):
-    """The same where every update is a pass: all rows once, in batches.
+    """Gradient points where every update is a pass: all rows once, in batches."""
 
-    A row's slope is that before its batch, its W that of its position in the passes.
-    """
+    # A row's slope is that before its batch, its W that of its position in the passes.
 
     follower = PassTangents
 
@@ -201,16 +195,13 @@ class PassPoints(GradientPoints):
 
 
 class Visits:
-    """Predictors of rows when their batch was visited, and its number in the pass.
-
-    Shapes: predictor (n_updates, n_rows, n_outputs); position (n_updates + 1, n_rows),
-    in the pass that led to an iterate.
-    """
+    """Predictors of rows when their batch was visited, and its number in the pass."""
 
     def __init__(self, problem, trajectory):
         self._fits, self._coef = WeightedFits(problem), trajectory.coef
         shape = trajectory.n_updates, *problem.target.shape
         self.predictor = np.empty(shape, trajectory.predictor.dtype)
+        # In the pass that led to an iterate, (n_updates + 1, n_rows).
         self.position = np.zeros(trajectory.predictor.shape[:2], int)
 
     def take(self, step):
@@ -223,10 +214,9 @@ class Visits:
 
 
 def points_of(problem, trajectory):
-    """The gradient points of a run, by the rows that its updates take.
-
-    Unreadable if some take all rows and others batches, or passes not every row once.
-    """
+    """The gradient points of a run, by the rows that its updates take."""
+    # Unreadable if some updates take all rows and others batches, or if passes do not
+    # take every row once.
     if not all(update.is_affine for update, _ in trajectory.first_updates()):
         return UserPoints(problem, trajectory)
     batches = trajectory.batches()

@@ -34,21 +34,23 @@ from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..cost import RunCost, is_decomposed
 from ..eigenbasis import Eigenbasis
-from ..leave_out_rule import UNCENTRED
+from ..held_out_rows import UNCENTRED
 from ..random_labels import random_signs
 from .curved_run import curved_risk
-from .modes import AlongRun, modes_of, n_leading
-from .passes import is_one_map, risk_of_passes
-from .probes import (
+from .modes import (
     FIRST_ROUND,
     Accuracy,
+    AlongRun,
     RiskEstimate,
     in_rounds,
     is_number,
+    modes_of,
+    n_leading,
     n_missing,
     probe_dtype,
     solution_by,
 )
+from .passes import is_one_map, risk_of_passes
 from .row_scales import scales_of_rows, with_row_scales
 from .tangents import ColumnSet, SquaredTangents, column_sets
 
@@ -64,15 +66,13 @@ IN_ROUNDS = Accuracy(carried=0.07, kept=0.005, floor=0.1)
 def estimate_risk(
     problem, trajectory, rule=UNCENTRED, method="auto", row_scales=False, rng=None
 ):
-    """The :class:`RiskEstimate` of every iterate; Unreadable where there is none.
-
-    ``method``: "exact" takes traces from the spectrum where updates are linear, else by
-    a complete basis; "hutchinson" by random probes, added until their standard error is
-    below that of the estimate itself; an int by so many probes; True by the cheaper
-    way; "auto" as True, but curved losses in the time of automatic leave-one-out only.
-    With ``row_scales`` rows whose norms are more uneven than those of Gaussian rows
-    have scales.
-    """
+    """The :class:`RiskEstimate` of every iterate; Unreadable where there is none."""
+    # ``method``: "exact" takes traces from the spectrum where updates are linear, else
+    # by a complete basis; "hutchinson" by random probes, added until their standard
+    # error is below that of the estimate itself; an int by so many probes; True by the
+    # cheaper way; "auto" as True, but curved losses in the time of automatic
+    # leave-one-out only. With ``row_scales`` rows whose norms are more uneven than
+    # those of Gaussian rows have scales.
     is_single = problem.target.shape[1] == 1
     # Updates with a prox have a derivative for each target: they need a single one.
     takes_all_rows = all(
@@ -143,12 +143,10 @@ def _squared_risk(problem, trajectory, rule, method, row_scales, rng):
 
 
 def _solve(run, method, rng, least_floor=1e-5):
-    """E on the temporal modes; these; and the number of modes that tangents carry.
-
-    Modes represent the iterates near the least risk: until then the floor is lowered.
-    """
+    """E on the temporal modes; the modes; and the number that tangents carry."""
+    # Modes represent the iterates near the least risk: until then the floor is lowered.
     problem, trajectory, size = run.problem, run.trajectory, min(run.design.shape)
-    has_one_basis = RunCost.recorded(run.all_rows, trajectory).has_one_basis()
+    has_one_basis = RunCost.recorded(run.all_rows, trajectory).has_one_basis
     if method in ("auto", True) and not is_number(method):
         widest = np.count_nonzero(trajectory.coef[:, :, 0], axis=1).max()
         # Some 32 arrays of a mode's tangents, in single precision.
@@ -176,10 +174,8 @@ def _solve(run, method, rng, least_floor=1e-5):
     relative_error, floor = np.sqrt(2 / run.degrees), accuracy.floor
 
     def lacks_modes(squares):
-        """Whether what is not carried is more than a small share of E near its least.
-
-        In root mean square over the iterates within two standard errors of the least.
-        """
+        """Whether modes that are not carried are a large share of E near its least."""
+        # In root mean square over the iterates within two standard errors of the least.
         squares = np.maximum(squares, np.finfo(float).tiny)
         near = squares <= (1 + 2 * relative_error) * squares.min()
         share = (modes.missing(n_carried) / squares)[near]
@@ -199,7 +195,10 @@ def _solve(run, method, rng, least_floor=1e-5):
         if accuracy is SPECTRAL:
             solution = run.by_spectrum(modes, n_carried)
         elif accuracy is COMPLETE:
-            solution = run.complete(modes, n_carried)
+            # A complete basis, whose length makes its mean the identity.
+            basis = np.sqrt(size) * np.eye(size)
+            n_by_mode = np.full(n_carried, size)
+            solution = run.by_probes(modes, n_by_mode, basis, is_random=False)
         elif accuracy is EQUALLY_PROBED:
             solution = run.probed(np.full(n_carried, method), modes, rng)
         else:
@@ -229,10 +228,8 @@ class SquaredRun:
     design: Design
 
     def by_spectrum(self, modes, n_carried):
-        """Linear updates: A is a function of the spectrum alone.
-
-        They commute with the Gram matrix, whose eigenvalues one probe of ones reads.
-        """
+        """V + W V of linear updates, whose A is a function of the spectrum alone."""
+        # They commute with the Gram matrix, whose eigenvalues one probe of ones reads.
         # With a preconditioner these are those of the preconditioned objective, and
         # rows have a share in its directions.
         trajectory = self.trajectory
@@ -262,23 +259,16 @@ class SquaredRun:
             shares[:, None] / self.degrees,
         )
         tangents = trajectory.followed_by(tangents)
-        return self._solution(modes, tangents, is_random=False)
-
-    def complete(self, modes, n_carried):
-        """Exact traces, by a complete basis; its length makes its mean the identity."""
-        size = min(self.design.shape)
-        vectors = np.sqrt(size) * np.eye(size)
-        tangents = self._tangents(modes, np.full(n_carried, size), vectors)
-        return self._solution(modes, tangents, is_random=False)
+        solution = solution_by(tangents, modes, is_random=False)
+        return replace(solution, temporal=modes.temporal + solution.temporal)
 
     def probed(self, n_by_mode, modes, rng):
-        """One round of random probes."""
+        """V + W V by one round of random probes."""
         signs = random_signs((min(self.design.shape), int(n_by_mode.max())), rng)
-        tangents = self._tangents(modes, n_by_mode, signs)
-        return self._solution(modes, tangents, is_random=True)
+        return self.by_probes(modes, n_by_mode, signs, is_random=True)
 
-    def _tangents(self, modes, n_by_mode, vectors):
-        """The tangents by probes r on the smaller side of X."""
+    def by_probes(self, modes, n_by_mode, vectors, is_random):
+        """V + W V by probes r on the smaller side of X, the columns of ``vectors``."""
         # tr(X M X')/n is r'X M X'r / n on the rows, r'(X'X/n) M r on the columns.
         design, trajectory = self.design, self.trajectory
         source = vectors.astype(design.dtype, copy=False)
@@ -297,9 +287,6 @@ class SquaredRun:
             source.astype(dtype),
             readout.astype(dtype),
         )
-        return trajectory.followed_by(tangents)
-
-    def _solution(self, modes, tangents, is_random):
-        """V + W V."""
+        tangents = trajectory.followed_by(tangents)
         solution = solution_by(tangents, modes, is_random=is_random)
         return replace(solution, temporal=modes.temporal + solution.temporal)

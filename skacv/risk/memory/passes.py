@@ -23,8 +23,7 @@ from scipy.linalg import solve_triangular, toeplitz
 from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
-from .modes import all_modes
-from .probes import N_PROBES, RiskEstimate, is_number
+from .modes import N_PROBES, RiskEstimate, all_modes, is_number
 
 
 def is_one_map(trajectory):
@@ -40,10 +39,8 @@ def is_one_map(trajectory):
 
 
 def risk_of_passes(problem, trajectory, rule, method, rng):
-    """The RiskEstimate of a run of passes, from rows that no preconditioner has seen.
-
-    A number of probes is one of random labels; there are no row scales.
-    """
+    """The RiskEstimate of a run of passes, from rows unseen by a preconditioner."""
+    # A number of probes is one of random labels; there are no row scales.
     n_labels = method if is_number(method) else N_PROBES
     (n_rows, n_outputs), n_updates = problem.target.shape, trajectory.n_updates
     labels = random_signs((n_rows, n_labels), rng)
@@ -97,11 +94,7 @@ def risk_of_passes(problem, trajectory, rule, method, rng):
 
 
 class LabelledRun:
-    """The run again, with random labels as further targets, and its residuals of both.
-
-    Before each row's batch and after every pass. Shapes: visited, ended (n, n_rows,
-    n_targets); influence, end_influence (n, n_batches, n_labels).
-    """
+    """A run with random labels as further targets, and its residuals on all targets."""
 
     def __init__(self, problem, trajectory, labels, batches):
         n_labels, n_updates = labels.shape[1], trajectory.n_updates
@@ -111,6 +104,8 @@ class LabelledRun:
         fits = WeightedFits(replace(problem, target=target))
         coef = np.pad(trajectory.coef[0], ((0, 0), (0, n_labels)))
         self.iterates = Iterates.at_rest(fits, coef)
+        # Residuals before each row's batch, and after every pass: of the target, and on
+        # average over batches of the labels, times these.
         self.visited = np.empty((n_updates, *problem.target.shape))
         self.ended = np.empty((n_updates + 1, *problem.target.shape))
         self.influence = np.empty((n_updates, len(batches), n_labels))

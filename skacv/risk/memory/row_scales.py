@@ -25,17 +25,15 @@ no run without a row does; on the span it does not.
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from .probes import Solution
+from .modes import Solution
 
 TINY = np.finfo(float).tiny
 
 
 def norm_spread(design, n_sampled=200):
-    """Squared norms of rows over their mean; Gaussian rows' variance; the excess of it.
-
-    Gaussian rows of the same covariance have 2 tr(Sigma^2) / tr(Sigma)^2. tr(Sigma^2)
-    is the mean squared inner product of distinct rows, of a sample here.
-    """
+    """Squared norms of rows over their mean; Gaussian rows' variance; its excess."""
+    # Gaussian rows of the same covariance have 2 tr(Sigma^2) / tr(Sigma)^2. tr(Sigma^2)
+    # is the mean squared inner product of distinct rows, of a sample here.
     norms = design.squared_row_norms().astype(np.float64)
     n_rows, size = len(norms), norms.mean()
     if size == 0:
@@ -50,13 +48,11 @@ def norm_spread(design, n_sampled=200):
 
 
 def scales_of_rows(design):
-    """The scale of every row, t_i = 1 + rho (||x_i||^2 / mean - 1), and rho.
-
-    rho is the share of the spread of the norms that Gaussian rows of the same
-    covariance do not have, beyond sampling noise: their leverage does not follow their
-    norms. The noise is two standard errors of the sample variance of a chi-square over
-    its d degrees, d = 2 / gaussian, whose kurtosis is 3 + 12 / d.
-    """
+    """The scale of every row, t_i = 1 + rho (||x_i||^2 / mean - 1), and rho."""
+    # rho is the share of the spread of the norms that Gaussian rows of the same
+    # covariance do not have, beyond sampling noise: their leverage does not follow
+    # their norms. The noise is two standard errors of the sample variance of a
+    # chi-square over its d degrees, d = 2 / gaussian, whose kurtosis is 3 + 12 / d.
     relative, gaussian, excess = norm_spread(design)
     noise = 2 * np.sqrt((2 + 6 * gaussian) / len(relative)) * gaussian
     share = float(max(excess - noise, 0.0) / max(relative.var(), TINY))
@@ -75,12 +71,11 @@ def uneven_rows_bias(design, risk_path, train_path):
 
 
 def with_row_scales(solution, temporal, n_carried, spatial, scales, most_open=1.0):
-    """E with row scales as a Solution on twice the modes, these rows', and an error.
-
-    The error is the share of itself by which the span may leave the mean square of some
-    iterate open; infinite where there are no row scales. Shapes: temporal (n_iterates,
-    n_modes), F; spatial (n_modes, n_rows, n_outputs); scales (n_rows,), of mean one.
-    """
+    """E with row scales as a Solution on twice the modes, these rows', and an error."""
+    # The error is the share of itself by which the span may leave the mean square of
+    # some iterate open; infinite where there are no row scales. Shapes: temporal
+    # (n_iterates, n_modes), F; spatial (n_modes, n_rows, n_outputs); scales (n_rows,),
+    # of mean one.
     driven = solution.temporal - temporal
     # An orthonormal basis of the span, and A/n on it.
     span, size, turn = np.linalg.svd(
@@ -118,7 +113,7 @@ def with_row_scales(solution, temporal, n_carried, spatial, scales, most_open=1.
 
 
 def _mean_response(matrix, scales, n_nodes=16, max_iter=500, tol=1e-8):
-    """M = mean_i t_i (I + t_i B)^-1 where B M = ``matrix``, or None."""
+    """M = mean_i t_i (I + t_i B)^-1 where B M = ``matrix``; None if not reached."""
     nodes, weights = _nodes(scales, n_nodes)
     weights, nodes = (weights * nodes)[:, None, None], nodes[:, None, None]
     identity, norm = np.eye(len(matrix)), np.linalg.norm
@@ -138,11 +133,9 @@ def _mean_response(matrix, scales, n_nodes=16, max_iter=500, tol=1e-8):
 
 
 def _nodes(scales, n_nodes):
-    """A few scales and their weights, with the mean of any smooth function.
-
-    A quadrature of Gauss: polynomials up to twice the number of nodes have their
-    mean over all rows.
-    """
+    """A few scales and weights that give the mean over rows of smooth functions."""
+    # Gauss quadrature: polynomials of degrees below twice the number of nodes have
+    # their mean over all rows.
     relative = 2 * scales / scales.max() - 1
     basis, _ = np.linalg.qr(chebvander(relative, n_nodes - 1))
     nodes, vectors = np.linalg.eigh(basis.T @ (scales[:, None] * basis))

@@ -26,29 +26,23 @@ NEARLY_ALL = 0.8
 
 
 class ColumnSet(NamedTuple):
-    """The columns X_W on which tangents live during some consecutive updates.
-
-    Their design, in the precision of the tangents, or ``times_gram``: products of
-    tangents with X_W' X_W / n.
-    """
+    """The columns X_W on which tangents live during some consecutive updates."""
 
     n_updates: int
     index: np.ndarray
-    columns: Design | None
-    times_gram: Callable | None = None
+    columns: Design | None  # X_W, in the precision of the tangents
+    times_gram: Callable | None = None  # or products of tangents with X_W' X_W / n
 
 
 def all_columns(design, n_updates, dtype):
-    """All columns, all along: a list of one :class:`ColumnSet`."""
+    """All columns during all updates: a list of one :class:`ColumnSet`."""
     index = np.arange(design.shape[1])
     return [ColumnSet(n_updates, index, design.columns(index, dtype))]
 
 
 def column_sets(design, trajectory, dtype, n_products=0):
-    """The :class:`ColumnSet` of a run, one after the other.
-
-    A Gram matrix is formed where that is cheaper for ``n_products`` in an update.
-    """
+    """The sets of columns of a run, one :class:`ColumnSet` after the other."""
+    # A Gram matrix is formed where that is cheaper for ``n_products`` in an update.
     # Where a copy of columns would be as large as X, all are used.
     n_rows, n_columns = design.shape
     unions = []
@@ -82,10 +76,9 @@ def column_sets(design, trajectory, dtype, n_products=0):
 
 
 def _working_sets(trajectory, slack=1.2, least=8):
-    """Numbers of consecutive updates, and the union of their active columns.
-
-    It is at most ``slack`` times what an update needs, but of ``least`` updates.
-    """
+    """Numbers of consecutive updates, and the union of their active columns."""
+    # A union has at most ``slack`` times the columns that an update needs, but serves
+    # ``least`` updates.
     coef = trajectory.coef
     active = np.zeros(coef.shape[:2], dtype=bool)  # none at the start
     for step in trajectory.updates():
@@ -107,10 +100,8 @@ def _working_sets(trajectory, slack=1.2, least=8):
 
 
 def _columns_worth_a_gram(design, unions, n_tangents, dtype):
-    """Columns of the next working sets whose Gram matrix is cheaper than products.
-
-    As many of the next working sets as saves most, or none.
-    """
+    """Columns of the next working sets whose Gram matrix is cheaper than products."""
+    # Those of as many of the next working sets as saves most, or none.
     # A product takes the square of the width instead of twice the width times the rows.
     n_rows, n_columns = design.shape
     density, itemsize = design.n_stored / n_columns, np.dtype(dtype).itemsize
@@ -135,14 +126,12 @@ def _columns_worth_a_gram(design, unions, n_tangents, dtype):
 
 
 class Tangents(ABC):
-    """The tangents of all probes and modes, one update after the other.
+    """The tangents of all probes and modes, one update after the other."""
 
-    Every tangent is one of the first ``n_by_mode[k]`` probes, driven by mode k of V.
-    Z = W V, the solution, is known before the next tangents are driven by it.
-
-    Shapes: temporal (n_driven, n_modes); solution (n_iterates, n_groups, n_modes);
-    responses (n_iterates, n_groups, n_tangents), readings of Z.
-    """
+    # Every tangent is one of the first ``n_by_mode[k]`` probes, driven by mode k of V.
+    # Z = W V, the solution, is known before the next tangents are driven by it. Shapes:
+    # temporal (n_driven, n_modes); solution (n_iterates, n_groups, n_modes); responses
+    # (n_iterates, n_groups, n_tangents), readings of Z.
 
     def __init__(
         self, trajectory, temporal, n_by_mode, sets, dtype, n_outputs=1, n_groups=1
@@ -150,7 +139,8 @@ class Tangents(ABC):
         self.temporal, self._dtype, self._coef = temporal, dtype, trajectory.coef
         # The mode and the probe of every tangent, and what adds responses up by mode.
         self.mode = np.repeat(np.arange(len(n_by_mode)), n_by_mode)
-        self._probe = np.concatenate([np.arange(n) for n in [0, *n_by_mode]])
+        first = np.repeat(np.cumsum(n_by_mode) - n_by_mode, n_by_mode)
+        self._probe = np.arange(len(self.mode)) - first
         self._mixing = np.repeat(np.diag(1 / n_by_mode), n_by_mode, axis=0)
         n_iterates, n_tangents = len(self._coef), len(self.mode)
         self.solution = np.zeros((n_iterates, n_groups, len(n_by_mode)))
@@ -165,7 +155,7 @@ class Tangents(ABC):
 
     @abstractmethod
     def _on_columns(self, column_set):
-        """What tangents are multiplied with on a :class:`ColumnSet`."""
+        """Factors of the products with tangents on a :class:`ColumnSet`."""
 
     def _point(self, step):
         """The point where the gradient is taken, on the columns of the update."""
@@ -202,11 +192,10 @@ class Tangents(ABC):
 
 
 class SquaredTangents(Tangents):
-    """The tangents of the squared error, where no curvature changes along the run.
+    """The tangents of the squared error, where no curvature changes along the run."""
 
-    tr(X M X') / n are means over probes of readout' M source; shocks are V + W V.
-    Shapes: temporal (n_iterates, n_modes); source, readout (n_columns, n_probes).
-    """
+    # tr(X M X') / n are means over probes of readout' M source; shocks are V + W V.
+    # Shapes: temporal (n_iterates, n_modes); source, readout (n_columns, n_probes).
 
     def __init__(self, trajectory, temporal, n_by_mode, sets, source, readout):
         super().__init__(trajectory, temporal, n_by_mode, sets, source.dtype)

@@ -21,7 +21,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import StochasticGradient
 from skacv.optim.trajectory import Phase
-from skacv.risk.leave_out_rule import LeaveOutRule, LeftOutRows
+from skacv.risk.held_out_rows import LeaveOutRule, LeftOutRows
 from skacv.risk.left_out.linearised import linearised_predictors
 from tests.oracles import iterates_without
 

@@ -51,7 +51,8 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, set_li
     found = methods.leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found[:, inaccurate], exact[:, inaccurate], atol=1e-8)
     np.testing.assert_array_equal(found[:, ~inaccurate], linear[:, ~inaccurate])
-    coef, _ = methods.coefficients_without(problem, trajectory, rows, **params)
+    task = methods.LeaveOneOutTask.of(problem, trajectory, rows, **params)
+    coef, _ = methods.coefficients_without(task)
     expected = trajectory.coef[-1, :, 0] + last[inaccurate, :, 0]
     np.testing.assert_allclose(coef[inaccurate], expected, atol=1e-8)
 

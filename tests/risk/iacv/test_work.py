@@ -168,8 +168,9 @@ def test_bound_of_a_column_that_meets_it(rng):
     penalty = except_last(L1(1.0), 4)
     phase = Phase(penalty, GradientDescent(0.5), 1)
     trajectory = ran_from(problem, [replace(phase, n_updates=0)])
-    curvature = LinearisedCurvature(problem, left_out, sizes)
-    replicas = RowReplicas(problem.design, left_out, trajectory, curvature)
+    curvature_of = partial(LinearisedCurvature, problem, sizes)
+    replicas = RowReplicas(problem.design, left_out, trajectory, curvature_of)
+    curvature = replicas.curvature
     replicas._join(used)
     curvature.correction, curvature.row_slope = held, np.zeros((1, 2))
     curvature._point = rows, np.zeros((10, 1, 1)), point, 0 * point
