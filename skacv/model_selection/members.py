@@ -303,9 +303,7 @@ def draw_once(candidates, origins, X, y, fit_params):
             continue
         if id(origin) not in drawn:
             try:
-                splitter, split_params, groups_k = splitter_of(
-                    estimator, y, params
-                )
+                splitter, split_params, groups_k = splitter_of(estimator, y, params)
                 splits = list(splitter.split(X, y, **split_params))
             except (TypeError, ValueError):
                 # Bad data have an error of their own.
