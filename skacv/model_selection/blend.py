@@ -26,20 +26,13 @@ from .members import tags_of
 
 
 class BlendRows(NamedTuple):
-    """The held-out rows of a blend, for prediction intervals or sets.
+    """The held-out rows of a blend, for prediction intervals or sets."""
 
-    Attributes
-    ----------
-    method : str
-        How rows were held out.
-    rows : HeldOutResiduals or HeldOutScores
-        Scores of classes.
-    loss : Loss or None
-        Defines the range and the spread of targets of regression.
-    """
-
+    # How rows were held out.
     method: str
+    # Residuals of targets, or scores of classes.
     rows: HeldOutResiduals | HeldOutScores
+    # It defines the range and the spread of targets of regression; None for classes.
     loss: Loss | None
 
 
@@ -63,24 +56,16 @@ class Blend(Composition):
 
     @classmethod
     def of_fitted(cls, members, weights, held_out=None):
-        """The blend of fitted members, without refitting them.
-
-        Parameters
-        ----------
-        members : dict of str to estimator
-            At their chosen iterates.
-        weights : dict of str to float
-
-        Returns
-        -------
-        Blend
-        """
-        used = {name: weight for name, weight in weights.items() if weight > 0}
-        fitted = {name: members[name] for name in used}
-        iterations = [getattr(m, "iteration_", None) for m in fitted.values()]
+        """The blend of fitted members, by name at their chosen iterates."""
+        fitted, used, iterations = {}, [], []
+        for name, weight in weights.items():
+            if weight > 0:
+                fitted[name] = members[name]
+                used.append(weight)
+                iterations.append(getattr(fitted[name], "iteration_", None))
         if None in iterations:
             iterations = None
-        blend = cls(list(fitted.items()), list(used.values()), iterations)
+        blend = cls(list(fitted.items()), used, iterations)
         return blend._made_of(fitted, held_out)
 
     def fit(self, X, y, **params):
@@ -148,16 +133,15 @@ class Blend(Composition):
         """The weighted mean of a method of all members on X."""
         if "members_" not in vars(self):  # looked at first: tags of members take long
             check_is_fitted(self)
-        values = [getattr(member, method)(X) for member in self.members_.values()]
+        values, mean = [], 0
+        for member in self.members_.values():
+            values.append(getattr(member, method)(X))
         # Where y is one column, members predict a vector or a column.
-        n_axes = min(array.ndim for array in values)
-        return self._weighted(
-            array if array.ndim == n_axes else array[:, 0] for array in values
-        )
-
-    def _weighted(self, values):
-        """The weighted mean of a value of every member."""
-        return sum(float(w) * value for w, value in zip(self.weights, values))
+        n_axes = min(map(np.ndim, values))
+        for weight, array in zip(self.weights, values):
+            array = array if array.ndim == n_axes else array[:, 0]
+            mean = mean + float(weight) * array
+        return mean
 
     def _held_out_rows(self):
         """The held-out rows, where the blend comes of runs that have them."""
@@ -232,7 +216,8 @@ class BlendedRegressor(RegressorMixin, Blend):
         return self._combined("intercept_")
 
     def _combined(self, name):
-        for member, fitted in self.members_.items():
+        mean = 0
+        for weight, (member, fitted) in zip(self.weights, self.members_.items()):
             # Predictions are the linear predictor, whose coefficients are of X.
             loss = getattr(fitted, "_loss", None)
             is_of_predictor = getattr(loss, "is_of_residual", False)
@@ -241,7 +226,8 @@ class BlendedRegressor(RegressorMixin, Blend):
                     f"A blend has {name} where all members are linear in the columns "
                     f"of X, and {member!r} is not."
                 )
-        return self._weighted(getattr(m, name) for m in self.members_.values())
+            mean = mean + float(weight) * getattr(fitted, name)
+        return mean
 
     @takes_coverage
     def predict_interval(self, X, coverage=0.9, method="auto"):

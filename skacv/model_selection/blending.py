@@ -266,11 +266,19 @@ class LogLossBlending(Blending):
 
     def __init__(self, task, candidates, runs, criterion, rule, between=None):
         super().__init__(task, candidates, runs, criterion, rule, between)
-        self._losses_differ = between is not None
-
-    def _is_converted(self, index):
-        """Whether a candidate stops by another loss than the log loss."""
-        return loss_name(self.runs[index].estimator) != LOG_LOSS
+        converted = [
+            index
+            for index, run in enumerate(runs)
+            if loss_name(run.estimator) != LOG_LOSS
+        ]
+        self._have_same_loss = between is None and not converted
+        for index in converted:
+            averages = self._log_losses(index, [self.choices[index].iteration])
+            self.shown[index] = LOG_LOSS, *(float(values[0]) for values in averages)
+        for name, index in self.best_indices.items():
+            if index in converted:
+                averages = self._log_losses(index, range(len(runs[index].path)))
+                self.paths[name], self.path_errors[name] = averages
 
     def _log_losses(self, index, iterates):
         """The held-out log loss of some iterates of a run, and its standard error.
@@ -284,24 +292,9 @@ class LogLossBlending(Blending):
 
         return self._averages(len(iterates), losses_at)
 
-    def shown_path(self, index):
-        """The path of a candidate in the log loss, and its standard errors."""
-        if not self._is_converted(index):
-            return super().shown_path(index)
-        return self._log_losses(index, range(len(self.runs[index].path)))
-
-    def shown_score(self, index):
-        """The log loss of a choice, and its standard error."""
-        if not self._is_converted(index):
-            return super().shown_score(index)
-        averages = self._log_losses(index, [self.choices[index].iteration])
-        return LOG_LOSS, *(float(values[0]) for values in averages)
-
     def fold_scores(self):
         """Scores of every candidate fold by fold, where all stop by the same loss."""
-        if self._losses_differ or any(map(self._is_converted, range(len(self.runs)))):
-            return None
-        return super().fold_scores()
+        return super().fold_scores() if self._have_same_loss else None
 
     def alike(self, losses):
         """All members: their paths are shown in the log loss."""

@@ -6,11 +6,9 @@ from itertools import chain
 import numpy as np
 from sklearn.base import is_classifier
 
-from .._estimator.estimates.fitted_state import chosen_iterate
 from .._estimator.estimates.readers import ESTIMATES
 from ..optim.blocks import MEMORY_BYTES
 from .criteria import PathCriterion, index_of_least
-from .members import DrawnSplits
 from .optimism import (
     RecordedLosses,
     Uncorrected,
@@ -65,55 +63,42 @@ def loss_name(estimator):
 class Comparison:
     """Candidates that have been run, and the best of the iterates chosen from each.
 
-    Parameters
-    ----------
-    candidates : list of Candidate
-    runs : list of EvaluatedFit
-    criterion : PathCriterion or ScorerCriterion
-    rule : callable
-    between : ScorerCriterion or None
-        Compares the choices of members whose losses differ; None if the criterion does.
-
-    Attributes
-    ----------
-    choices : list of Choice
-        The iterate that the rule picks from every run.
-    scores : list of float
-        The scores that compare members, for the choice in every run.
-    best_indices : dict of str to int
-        The index of the best combination of every member, the first of equals.
-    index : int
-        The index of the candidate that is kept.
-    kept : list of str
-        Names of the members that are kept.
-    weights : dict of str to float
-        The weight of every member.
-    score : tuple of float
-        The score and its standard error.
-    held_out_losses : list of HeldOutLosses or None
-        The losses of held-out rows of every run; None if they are not available.
+    ``between`` is a ScorerCriterion that compares the choices of members whose losses
+    differ, or None: the criterion compares them.
     """
 
     def __init__(self, candidates, runs, criterion, rule, between=None):
         self.candidates, self.runs = candidates, runs
         self.criterion, self.rule, self.between = criterion, rule, between
-        self.choices, self.scores, self.held_out_losses = [], [], []
+        # Of every run the Choice of the rule, the score that compares members, the loss
+        # (or scorer) that results show with its value and standard error, and the
+        # HeldOutLosses, or None if they are not available.
+        self.choices, self.scores, self.shown, self.held_out_losses = [], [], [], []
         combinations = {}
         for index, (candidate, run) in enumerate(zip(candidates, runs)):
-            choice = choice_of(run.estimator, run.path, criterion, rule)
+            choice, name = choice_of(run, criterion, rule), criterion.name
+            if isinstance(criterion, PathCriterion):
+                name = loss_name(run.estimator)
             self.choices.append(choice)
             self.scores.append(choice.score)
+            self.shown.append((name, choice.score, choice.standard_error))
             self.held_out_losses.append(criterion.losses(run.estimator))
             combinations.setdefault(candidate.member, []).append(index)
-        losses, self.best_indices = criterion.sign * np.array(self.scores), {}
+        # The index of the best combination of every member, the first of equals, and
+        # its path as figures show it; errors are None if the estimator has them.
+        losses = criterion.sign * np.array(self.scores)
+        self.best_indices, self.paths, self.path_errors = {}, {}, {}
         for name, indices in combinations.items():
-            self.best_indices[name] = indices[index_of_least(losses[indices])]
+            best = indices[index_of_least(losses[indices])]
+            self.best_indices[name], self.paths[name] = best, runs[best].path
+            self.path_errors[name] = None
         if between is not None:
             self.scores = [
                 between.score_of(run.estimator, choice.iteration)
                 for run, choice in zip(runs, self.choices)
             ]
             losses = between.sign * np.array(self.scores)
+        # The index of the candidate that is kept.
         best = list(self.best_indices.values())
         self.index = best[index_of_least(losses[best])]
         choice = self.choices[self.index]
@@ -126,33 +111,6 @@ class Comparison:
         self.weights = dict.fromkeys(self.best_indices, 0.0) | {self.kept[0]: 1.0}
         self.score = choice.score, choice.standard_error
 
-    def fitted_members(self):
-        """The members that are kept, by name, each at its chosen iterate."""
-        members = {}
-        for name in self.kept:
-            index = self.best_indices[name]
-            estimator = self.runs[index].estimator
-            # The ``cv`` that the estimator was given.
-            cv = ESTIMATES["cv"].setting(estimator)
-            if isinstance(cv, DrawnSplits):
-                estimator.set_params(cv=cv.cv)
-            members[name] = chosen_iterate(estimator, self.choices[index].iteration)
-        return members
-
-    def shown_path(self, index):
-        """The path of a candidate as figures show it, and its standard errors.
-
-        Errors are None where these are the ones that the estimator has.
-        """
-        return self.runs[index].path, None
-
-    def shown_score(self, index):
-        """The loss, or the scorer, that results show of a choice; value and error."""
-        choice, name = self.choices[index], self.criterion.name
-        if isinstance(self.criterion, PathCriterion):
-            name = loss_name(self.runs[index].estimator)
-        return name, choice.score, choice.standard_error
-
     def results(self, skipped):
         """Columns with a row for every candidate and criterion that it has computed.
 
@@ -162,7 +120,7 @@ class Comparison:
         for index, (member, params, *_) in enumerate(self.candidates):
             run, choice = self.runs[index], self.choices[index]
             estimator, best = run.estimator, self.best_indices[member]
-            loss, *shown = self.shown_score(index)
+            loss, *shown = self.shown[index]
             metric, better, compared = loss, BETTER[criterion.sign], shown
             if self.between is not None:
                 metric, better = self.between.name, BETTER[self.between.sign]
@@ -174,11 +132,13 @@ class Comparison:
                 (criterion.name, loss, choice.iteration, *shown, *compared, weight)
             ]
             for name, estimate in ESTIMATES.items():
-                if name == criterion.name or not hasattr(estimator, estimate.path):
+                if name == criterion.name or not estimate.is_on(estimator):
+                    continue
+                path = getattr(estimator, estimate.path, None)
+                if path is None:
                     continue
                 of_path = PathCriterion(name, estimate)
-                path = of_path.path(estimator)
-                choice = choice_of(estimator, path, of_path, self.rule)
+                choice = choice_of(run._replace(path=path), of_path, self.rule)
                 scores.append((name, loss_name(estimator), *choice, *NOT_COMPARED))
             for score in scores:
                 along_run = {**params, **estimator._parameters_at(score[2])}
@@ -240,8 +200,11 @@ class Comparison:
 
         ``losses`` has the loss of every member.
         """
-        best = losses[self.candidates[self.index].member]
-        return [name for name, loss in losses.items() if loss == best]
+        alike, best = [], losses[self.candidates[self.index].member]
+        for name, loss in losses.items():
+            if loss == best:
+                alike.append(name)
+        return alike
 
     def corrected_score(self, rng):
         """The loss of choosing in this way, on rows not used for it; standard error.
@@ -249,11 +212,12 @@ class Comparison:
         Where losses differ, the choice in the runs of the best member is repeated.
         NaN if no draw leaves rows out, as where all are of one group.
         """
-        criterion = self.criterion
+        criterion, recorded, rows = self.criterion, [], []
         names = self.best_indices if self.between is None else self.kept
-        recorded = list(chain.from_iterable(self._recorded(names)))
-        rows = np.concatenate([losses_k.losses.rows for losses_k in recorded])
-        group_of, counts = drawn_groups(rows, rng, criterion.groups)
+        for candidate in chain.from_iterable(self._recorded(names)):
+            recorded.append(candidate)
+            rows.append(candidate.losses.rows)
+        group_of, counts = drawn_groups(np.concatenate(rows), rng, criterion.groups)
         _, *of_groups = chosen_in_draws(
             recorded, self.rule, group_of, counts, criterion.deadline
         )

@@ -25,14 +25,9 @@ from .._estimator.parameters import is_auto, is_off
 from ..risk.held_out_rows import units_of
 
 
-def index_of_least(values):
+def index_of_least(paths, standard_error=None):
     """Index of the least value of every path, the earliest of equals; NaN is worst."""
-    return np.argmax(values == np.fmin.reduce(values, axis=-1, keepdims=True), axis=-1)
-
-
-def least(paths, standard_error):
-    """The index of the least estimate, the earliest of equals."""
-    return index_of_least(paths)
+    return np.argmax(paths == np.fmin.reduce(paths, axis=-1, keepdims=True), axis=-1)
 
 
 def within_one_standard_error(paths, standard_error):
@@ -44,7 +39,7 @@ def within_one_standard_error(paths, standard_error):
     return np.where(np.isnan(largest), best, first)
 
 
-RULES = {"min": least, "one_se": within_one_standard_error}
+RULES = {"min": index_of_least, "one_se": within_one_standard_error}
 
 # Estimates with held-out predictions, in the order of preference among those that
 # candidates are set to compute.
@@ -78,13 +73,16 @@ def automatic(candidates, y):
             raise
     if leaves_one_out:
         return ESTIMATES["loo"]
-    for estimate in map(ESTIMATES.get, WITH_PREDICTIONS):
-        # Those that can compute it, and have not switched it off.
-        if all(
-            (estimate.setting(estimator) is None or estimate.is_on(estimator))
-            and estimate.is_offered_by(estimator)
-            for _, _, estimator, *_ in candidates
-        ):
+    for name in WITH_PREDICTIONS:
+        estimate = ESTIMATES[name]
+        for _, _, estimator, *_ in candidates:
+            # All can compute it, and none has switched it off.
+            is_off_here = not (
+                estimate.setting(estimator) is None or estimate.is_on(estimator)
+            )
+            if is_off_here or not estimate.is_offered_by(estimator):
+                break
+        else:
             return estimate
     return ESTIMATES["cv"]
 
@@ -92,10 +90,7 @@ def automatic(candidates, y):
 def computed(estimator, estimate, attribute):
     """A fitted attribute of an estimate that the estimator was set to compute.
 
-    Raises
-    ------
-    ValueError
-        If this fit has none, such as leave-one-out of two rows.
+    ValueError is raised if this fit has none, such as leave-one-out of two rows.
     """
     if not hasattr(estimator, attribute):
         needed = (
@@ -131,21 +126,17 @@ class Criterion:
         """The standard errors of those of some iterates that are at these indices."""
         return self.standard_error(estimator, iterations[indices])
 
-    def on_common_rows(self, estimators):
-        """The criterion on the rows that all fitted estimators have held out.
-
-        Raises
-        ------
-        ValueError
-            If there are none.
-        """
-        name = self.estimate.indices
-        if not all(hasattr(estimator, name) for estimator in estimators):
-            return self
-        rows = [np.unique(np.hstack(getattr(fitted, name))) for fitted in estimators]
-        if all(np.array_equal(rows_k, rows[0]) for rows_k in rows):
-            return self
+    def on_common_rows(self, runs):
+        """The criterion on the rows that all runs have held out; ValueError if none."""
+        rows = []
+        for run in runs:
+            indices = getattr(run.estimator, self.estimate.indices, None)
+            if indices is None:
+                return self
+            rows.append(np.unique(np.hstack(indices)))
         common = reduce(np.intersect1d, rows)
+        if len(common) == max(map(len, rows)):
+            return self
         if not len(common):
             raise ValueError(
                 "No row has been held out by all members, so that they cannot "
@@ -159,14 +150,7 @@ class PathCriterion(Criterion):
     """A path that the estimator has computed."""
 
     def path(self, estimator):
-        """Value of every iterate.
-
-        Raises
-        ------
-        ValueError
-            If this fit has no such estimate, or if only some rows are to be used and
-            losses of single rows are not available.
-        """
+        """Value of every iterate, from losses of single rows if only some count."""
         path = computed(estimator, self.estimate, self.estimate.path)
         return path if self.samples is None else self._averages(estimator)[0]
 
@@ -240,15 +224,7 @@ class ScorerCriterion(Criterion):
     def of(cls, scoring, estimate, candidates, X, y, params):
         """The criterion from a scorer's name or a callable, tried before any run.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            As the scorer sees it.
-
-        Raises
-        ------
-        ValueError
-            If the scorer does not accept the predictions of the estimator.
+        X is what the scorer sees; ``params`` are metadata that it requests.
         """
         scorer, X = scorer_of(scoring), on_host(X)
         name = scoring if isinstance(scoring, str) else repr(scoring)
@@ -268,13 +244,7 @@ class ScorerCriterion(Criterion):
         return cls(name, estimate, y, scorer=scorer, X=X, params=params)
 
     def path(self, estimator):
-        """Score of every iterate.
-
-        Raises
-        ------
-        ValueError
-            If the estimator had too few rows to leave one out.
-        """
+        """Score of every iterate."""
         predictions, rows = self._held_out(estimator)
         score = self.scorer_on(rows)
         scores = [
@@ -301,18 +271,10 @@ class ScorerCriterion(Criterion):
         """Standard error of a score, by the jackknife over blocks of held-out rows.
 
         Rows of a group are in one block, and so are several predictions for a row.
+        ``predicting(indices)`` is an estimator that predicts the rows at these indices
+        as held out, for any X. Returned is NaN if there is one block, or no time.
 
-        Parameters
-        ----------
-        predicting : callable
-            ``predicting(indices)``, an estimator that predicts the rows at these
-            indices as held out, for any X.
-        rows : ndarray of int, shape (n_held_out,)
-
-        Returns
-        -------
-        float
-            NaN if there is one block, or no time.
+        Shapes: rows (n_held_out,).
         """
         units = units_of(rows, self.groups)
         order = np.random.default_rng(0).permutation(units.max() + 1)

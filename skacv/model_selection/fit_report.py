@@ -8,13 +8,7 @@ from .time_limit import too_short
 class FitReport:
     """Prints what a fit has done so far, as scikit-learn does, to standard output.
 
-    Parameters
-    ----------
-    owner : TrajectoryEarlyStoppingCV
-    candidates : list of Candidate
-    criterion : PathCriterion or ScorerCriterion
-    skipped : dict of str to str
-        Why members were left out before any run.
+    ``skipped`` has the reasons why members were left out before any run.
     """
 
     def __init__(self, owner, candidates, criterion, skipped):
@@ -52,7 +46,7 @@ class FitReport:
         else:
             iteration = compared.choices[compared.index].iteration
             text = f"{kept[0][0]} at iteration {iteration}"
-        score_name = compared.shown_score(compared.index)[0]
+        score_name, *_ = compared.shown[compared.index]
         score = f"{score_name} {compared.score[0]:.6g}"
         self._print("kept", f"{text}: {score}, {seconds:.2f} s in all")
 

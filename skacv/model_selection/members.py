@@ -57,19 +57,6 @@ class Candidate(NamedTuple):
     view: object = None
 
 
-def check_pairs(members):
-    """Raise if a list does not consist of pairs of a name and an estimator."""
-    are_pairs = members and all(
-        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
-        for pair in members
-    )
-    if not are_pairs:
-        raise ValueError(
-            "A list as 'estimator' must have pairs of a name (a string) and an "
-            f"estimator, at least one, got {members!r}."
-        )
-
-
 def check_members(members, owner):
     """Raise if members are not of one kind, or do not record their trajectories.
 
@@ -387,17 +374,26 @@ class ComposedOfMembers(Composition):
                 task = vars(self).get("task_", "regression")
             return [(name, member) for name, member, _ in PORTFOLIOS[task]()]
         if isinstance(self.estimator, list):
-            check_pairs(self.estimator)
             pairs, n_jobs = self.estimator, None
         else:
             pairs = [(type(self.estimator).__name__, self.estimator)]
             # An estimator that runs alone has all threads.
             n_jobs = self.n_jobs if self.param_grid is None else None
-        members = []
-        for name, member in pairs:
+        members, are_pairs = [], bool(pairs)
+        for pair in pairs:
+            is_pair = isinstance(pair, tuple) and len(pair) == 2
+            if not (is_pair and isinstance(pair[0], str)):
+                are_pairs = False
+                break
+            name, member = pair
             if not isinstance(member, RecordsTrajectory):
                 member = recorded(member, n_jobs)
             members.append((name, member))
+        if not are_pairs:
+            raise ValueError(
+                "A list as 'estimator' must have pairs of a name (a string) and an "
+                f"estimator, at least one, got {pairs!r}."
+            )
         return members
 
     def _receiver(self, name):

@@ -18,6 +18,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.checks import check_target, target_array, validated_weights
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
+from .._estimator.estimates.fitted_state import chosen_iterate
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
 from .._estimator.run.source import shape_of
@@ -31,10 +32,17 @@ from .class_weights import (
     weighed_by_class,
 )
 from .comparison import Comparison
-from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
+from .criteria import (
+    RULES,
+    PathCriterion,
+    ScorerCriterion,
+    automatic,
+    index_of_least,
+)
 from .encoded import EncodedTable
 from .fit_report import FitReport
 from .members import (
+    DrawnSplits,
     candidate_of,
     check_collections,
     check_members,
@@ -116,7 +124,9 @@ class Search:
             self.members, skipped = default_members(owner, self.X, self.y, self.table)
         else:
             self.members = owner._members()
-        self.skipped = [(name, {}, why) for name, why in skipped.items()]
+        self.skipped = []
+        for name, why in skipped.items():
+            self.skipped.append((name, {}, why))
         if self.is_portfolio:
             owner._check_names(next(zip(*self.members)))
         check_members(self.members, owner)
@@ -186,10 +196,13 @@ class Search:
             weights = self.fit_params[name].get("sample_weight")
             # Values of automatic parameters are compared as combinations are.
             for values in estimator._left_to_compare(X, self.y, weights):
-                estimator = candidate_of(name, candidate.estimator, values).estimator
-                self.candidates.append(
-                    candidate._replace(params={**params, **values}, estimator=estimator)
-                )
+                compared = candidate
+                if values:
+                    estimator = candidate_of(name, candidate.estimator, values)[2]
+                    compared = candidate._replace(
+                        params={**params, **values}, estimator=estimator
+                    )
+                self.candidates.append(compared)
         if owner.class_weight is not None:
             check_members_are_weighed_once(self.candidates)
         if len(self.members) > 1 or self.is_collection:
@@ -273,11 +286,13 @@ class Search:
             by_table = {}
             for candidate in self.candidates:
                 if candidate.member == name:
-                    by_table.setdefault(id(candidate.X), []).append(candidate)
+                    X, estimators = by_table.setdefault(
+                        id(candidate.X), (candidate.X, [])
+                    )
+                    estimators.append(candidate.estimator)
             weights = self.fit_params[name].get("sample_weight")
-            for candidates in by_table.values():
-                estimators = [candidate.estimator for candidate in candidates]
-                member._share_work(estimators, candidates[0].X, self.y, weights)
+            for X, estimators in by_table.values():
+                member._share_work(estimators, X, self.y, weights)
 
     def run(self):
         """Run all candidates, each with its part of the callbacks' tree."""
@@ -343,16 +358,15 @@ class Search:
             )
         if self.is_portfolio:
             # On the rows that all runs have held out.
-            estimators = [run.estimator for run in self.runs]
-            common = criterion.on_common_rows(estimators)
+            common = criterion.on_common_rows(self.runs)
             if common is not criterion:
                 criterion = common
                 self.runs = [
                     run._replace(path=common.path(run.estimator)) for run in self.runs
                 ]
-                between = between and between.on_common_rows(estimators)
+                between = between and between.on_common_rows(self.runs)
         # A blend is of the best iterates.
-        rule = RULES.get(self.rule, least)
+        rule = RULES.get(self.rule, index_of_least)
         arguments = self.candidates, self.runs, criterion, rule, between
         if self.blend is None:
             self.compared = Comparison(*arguments)
@@ -365,12 +379,19 @@ class Search:
         results = compared.results(self.skipped)
         best = self.candidates[compared.index].member
         iteration = compared.choices[compared.index].iteration
-        fitted, members = compared.fitted_members(), {}
-        for name, member in fitted.items():
+        fitted, members, folds = {}, {}, ESTIMATES["cv"]
+        for name in compared.kept:
+            index = compared.best_indices[name]
+            estimator = self.runs[index].estimator
+            # The ``cv`` that the estimator was given.
+            drawn = folds.setting(estimator)
+            if isinstance(drawn, DrawnSplits):
+                estimator.set_params(cv=drawn.cv)
+            member = chosen_iterate(estimator, compared.choices[index].iteration)
             member = on_device_of(self.passed_X, self.passed_y, member)
             fitted[name] = members[name] = member
             if table is not None:
-                view = self.candidates[compared.best_indices[name]].view
+                view = self.candidates[index].view
                 fitted[name] = table.with_view(view, member)
                 members[name] = table.with_encoder(view, member)
         # The member of the largest weight, unless several have one.
@@ -379,9 +400,6 @@ class Search:
             kept = compared.blend(fitted)
             if table is not None:
                 kept = table.with_encoder(None, kept)
-        paths, errors = {}, {}
-        for name, index in compared.best_indices.items():
-            paths[name], errors[name] = compared.shown_path(index)
         run, params = self.runs[compared.index], self.candidates[compared.index].params
         X = self.X if table is None else table.X
         with threads_for(shape_of(X)):
@@ -404,13 +422,13 @@ class Search:
             "best_params_": {**params, **run.estimator._parameters_at(iteration)},
             "criterion_": criterion.name,
             "task_": "classification" if self.of_classes else "regression",
-            "path_": paths[best],
-            "member_paths_": paths,
+            "path_": compared.paths[best],
+            "member_paths_": compared.paths,
             "results_": results,
             "_best_indices": compared.best_indices,
             "_fold_scores": compared.fold_scores(),
             "_alike": compared.alike(self.losses) if self.losses else [best],
-            "_path_error": errors[best],
+            "_path_error": compared.path_errors[best],
             "_corrected": corrected,
             "_held_out_prediction": held_out_prediction,
         }

@@ -23,23 +23,15 @@ from ..exceptions import SeparationWarning
 
 
 class EvaluatedFit(NamedTuple):
-    """A candidate that has been run.
+    """A candidate that has been run."""
 
-    Attributes
-    ----------
-    estimator : fitted estimator
-        With its record in NumPy.
-    path : ndarray of shape (n_iter_ + 1,)
-        Value of the criterion at every iterate.
-    seconds : float
-        Time of the run and its evaluation.
-    is_cut : bool
-        Whether ``time_limit`` has ended the run.
-    """
-
+    # It has its record in NumPy.
     estimator: object
+    # Value of the criterion at every iterate, (n_iter_ + 1,).
     path: np.ndarray
+    # Time of the run and its evaluation.
     seconds: float
+    # Whether ``time_limit`` has ended the run.
     is_cut: bool = False
 
     def __reduce__(self):
@@ -61,34 +53,28 @@ class Choice(NamedTuple):
     standard_error: float
 
 
-def choice_of(estimator, path, criterion, rule):
-    """The choice of a rule from the path of a criterion, among the iterates kept."""
-    iterations = estimator.recorded_iterations()
-    values = path[iterations]
-    error = partial(criterion.error_among, estimator, iterations)
+def choice_of(run, criterion, rule):
+    """The choice of a rule from the path of a run, among the iterates kept."""
+    iterations = run.estimator.recorded_iterations()
+    values = run.path[iterations]
+    error = partial(criterion.error_among, run.estimator, iterations)
     index = rule(criterion.sign * values, error)
     return Choice(int(iterations[index]), float(values[index]), float(error(index)))
 
 
 @dataclass
 class CandidateRun:
-    """The run of one candidate, evaluated as it goes on.
-
-    Attributes
-    ----------
-    path : ndarray of shape (n_iter_ + 1,) or None
-        Value of the criterion at every iterate; None before the run has begun.
-    warned : list
-        Warnings of the last stage: those of earlier stages do not count.
-    """
+    """The run of one candidate, evaluated as it goes on."""
 
     estimator: Any
     X: Any
     y: Any
     fit_params: dict
     criterion: Any
+    # Value of the criterion at every iterate; None before the run has begun.
     path: np.ndarray | None = None
     seconds: float = 0.0
+    # Warnings of the last stage: those of earlier stages do not count.
     warned: Any = ()
     is_cut: bool = False
 
@@ -115,17 +101,10 @@ class CandidateRun:
 
 @dataclass(frozen=True)
 class Stages:
-    """Runs in stages, until ``patience`` updates have followed the best iterate.
-
-    Attributes
-    ----------
-    criterion : PathCriterion or ScorerCriterion
-    patience : "auto", int or None
-        "auto" is the :meth:`~RecordsTrajectory._default_patience` of every estimator.
-    deadline : Deadline or None
-    """
+    """Runs in stages, until ``patience`` updates have followed the best iterate."""
 
     criterion: object
+    # "auto" is the ``_default_patience`` of every estimator; None means no patience.
     patience: object
     deadline: object = None
 
@@ -201,26 +180,14 @@ class Stages:
 def run_side_by_side(owner, run, groups, data, n_jobs, deadline=None):
     """Run groups of estimators in parallel, each as a task of the owner's callbacks.
 
-    Before a deadline the first group is run alone: there is a model then, and a measure
-    of what runs take.
-
-    Parameters
-    ----------
-    run : callable
-        :meth:`Stages.run_group`.
-    groups : list of tuple
-        The arguments of ``run``, estimators first.
-    data : dict
-        X, y and metadata, for callbacks.
-    n_jobs : int or None
-    deadline : Deadline or None
-
-    Yields
-    ------
-    list of EvaluatedFit or None
-        The result of ``run`` for each group, in order, as soon as it is there.
+    Yielded is the result of ``run``, a :meth:`Stages.run_group`, for each of ``groups``
+    (its arguments, estimators first), in order. ``data`` has X, y and metadata for
+    callbacks. Before a deadline the first group is run alone: there is a model then,
+    and a measure of what runs take.
     """
-    tasks = [delayed(run)(*group) for group in groups]
+    tasks = []
+    for group in groups:
+        tasks.append(delayed(run)(*group))
     has_tasks = has_callbacks(owner)
     if has_tasks:
         context = callback_context(owner, len(groups))
