@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..optim.blocks import blocks, n_per_block, slices
+from ..optim.blocks import n_per_block, slices
 from ..optim.losses import Loss
 
 
@@ -60,9 +60,12 @@ def row_slices(X, n_vectors=1):
     n_rows, n_columns = X.shape
     if sparse.issparse(X):
         return slices(n_rows, max(n_columns, n_per_block(8 * n_vectors)))
-    # A row of X, and with every vector a predictor, its loss, slope and weight. Every
-    # slice adds to sums over all columns, so it has more than a few rows.
-    return blocks(n_rows, 8 * (n_columns + 4 * n_vectors), least=32)
+    # Every slice adds to sums over all columns, so it has more than a few rows.
+    least = 32
+    size = max(least, n_per_block(8 * (n_columns + n_vectors)))
+    # BLAS copies the factors of a product of more than a million multiplications.
+    n_uncopied = n_per_block(n_columns * n_vectors, 10**6)
+    return slices(n_rows, min(size, n_uncopied) if n_uncopied >= least else size)
 
 
 def _slice_predictors(block, coef, intercept):
