@@ -51,7 +51,7 @@ class Folds:
 
     @property
     def numbers(self):
-        """The fold of each of these rows, (n_held_out,)."""
+        """The fold of every held-out row, (n_held_out,)."""
         return np.repeat(np.arange(len(self)), [len(rows) for rows in self.held_out])
 
     def weights(self):
@@ -83,7 +83,7 @@ class Folds:
         return np.concatenate(parts, axis=1)
 
     def blocks(self, most=None, n_bytes=CACHE_BYTES):
-        """Blocks of folds of one size, with the number that are not padding.
+        """Blocks of folds of one size, with the number of folds that are not padding.
 
         Blocks of one shape are compiled once; the last fold is repeated to fill one up.
         """

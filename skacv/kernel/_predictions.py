@@ -52,14 +52,14 @@ class RecordedKernelModel(RecordedModel):
             self.dual_coef_ = rows_in(self.dual_coef_, support)
 
     def _linear_predictor(self, X):
-        """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
+        """The linear predictor of the iterate in use, (n_samples[, n_outputs])."""
         return self._product(new_rows(self, X), self.dual_coef_) + self.intercept_
 
     def _linear_predictors(self, X):
-        """Linear predictors of every recorded iterate, one after the other."""
+        """The linear predictors of every recorded iterate, one after the other."""
         X = new_rows(self, X)
         self._check_has_record()
-        # All from one pass over the kernel between X and the training rows.
+        # One pass over the kernel of X and the training rows.
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
         intercepts = self.intercept_path_[self.stored_iterations_]
         products = np.moveaxis(self._product(X, path), -1, 0)
@@ -69,7 +69,7 @@ class RecordedKernelModel(RecordedModel):
     def _product(self, X, dual_coef):
         """k(X, X_fit_) times coefficients (n_rows, ...)."""
         flat = dual_coef.reshape(len(dual_coef), -1)
-        if self._kernel is None:  # X is the kernel between its rows and those
+        if self._kernel is None:  # X is the kernel of new rows and training rows
             predictions = X @ flat
         else:
             X, Z = (

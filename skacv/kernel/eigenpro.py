@@ -65,7 +65,7 @@ class KernelSolver(Solver):
         if self.name != "auto":
             return self.name
         # A decomposition leaves rows out of acceleration exactly. EigenPro is for more
-        # rows, and for those who set its sizes.
+        # rows, and for users who set its sizes.
         has_no_sizes = {self.n_components, self.subsample_size, self.batch_size} == {
             "auto"
         }
@@ -79,7 +79,7 @@ class KernelSolver(Solver):
         return fits and is_decomposed((n_rows, n_rows), has_columns=False)
 
     def batch(self, n_rows, critical, fitting):
-        """Largest number of rows in a batch: the critical size, or what fits."""
+        """The largest number of rows in a batch."""
         if self.batch_size == "full":
             return n_rows
         if self.batch_size == "auto":
