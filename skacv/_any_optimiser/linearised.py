@@ -8,9 +8,8 @@ about
 
 with gradients and Hessians of all rows and of the row left out at the recorded theta, c
 = 1 / (1 - w_i), and C_i the error of this expansion, evaluated at some updates over all
-rows
-(:mod:`skacv.risk.left_out.linearised`). The gradient of the penalty is exact, and the
-optimiser is run as it is: only gradients of the loss are expanded.
+rows (:mod:`skacv.risk.left_out.linearised`). The gradient of the penalty is exact, and
+the optimiser is run as it is: only gradients of the loss are expanded.
 
 Every library has a module of functions, the ``functions`` of a model:
 

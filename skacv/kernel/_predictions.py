@@ -90,8 +90,8 @@ class RecordedKernelModel(RecordedModel):
         target, rows = data.problem.target, data.rows_of_samples(self.loo_indices_)
         last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
         last = data.iterates(last, self.intercept_path_[[t]])
-        # Only the last iterate matters: those before are zeros without memory.
-        coef = np.broadcast_to(last, (t + 1, *last.shape[1:])) * 0
+        # Only the last iterate matters: those before are zeros, which take no memory.
+        coef = np.zeros((t + 1, *last.shape[1:]), last.dtype)
         coef[-1] = last[0]
         predictor = StoredPredictors(np.broadcast_to(0.0, (t + 1, *target.shape)))
         trajectory = Trajectory(coef, predictor, first_updates(self._phases, t))

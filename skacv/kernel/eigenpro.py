@@ -107,9 +107,9 @@ class KernelSolver(Solver):
         check_subsample_sizes(size, n_components, n_rows)
         design, _ = problem.sqrt_weighted()
         rows, rng = np.arange(size) * n_rows // size, np.random.RandomState(seed)
-        eps, largest = np.finfo(design.dtype).eps, design.matrix.diagonal.max()
+        eps, top_entry = np.finfo(design.dtype).eps, design.matrix.diagonal.max()
         # Longer steps, for directions of less than 1000 roundings, would amplify these.
-        rounding = 1000 * eps * largest
+        rounding = 1000 * eps * top_entry
         preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
         # The batches, and the step.
         bound = problem.loss.curvature_bound(problem.target)
