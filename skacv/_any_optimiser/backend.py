@@ -1,4 +1,4 @@
-"""What a library supplies for models to be run and read, and what runs then share."""
+"""The operations that a library supplies for runs, and the runs that they make."""
 
 from abc import ABC, abstractmethod
 
@@ -8,18 +8,16 @@ from .linearised import linearised_path
 
 
 class Backend(ABC):
-    """A model, a loss of single rows, a penalty and an optimiser, in some library.
+    """A model, a loss of single rows, a penalty and an optimiser, in one library.
 
-    A subclass has ``predict(params, X)``, ``loss(y, prediction)`` and ``penalty``, a
-    function of params or None; ``functions``, a module that linearising needs
-    (:mod:`~skacv._any_optimiser.linearised`); and what is abstract below. Parameters
-    are arrays in a collection of the library's own kind; a path has those of all
-    iterates, along the first axes. ``data`` is a
-    :class:`~skacv._any_optimiser.data.RunRows`.
-
-    A carry is a run between two updates: parameters, and the state of the optimiser.
-    Replicas are runs side by side, in one carry, which weigh the rows their own way.
+    Parameters are a collection of arrays of the library; a path has the parameters of
+    all iterates along the first axes. A carry is the state of a run between two
+    updates: its parameters, and the state of the optimiser. Replicas are runs side by
+    side in one carry, each with its own weights of the rows.
     """
+
+    # A subclass has ``predict(params, X)``, ``loss(y, prediction)`` of every row,
+    # ``penalty(params)`` or None, and ``functions``, a module for linearising.
 
     def mean_loss(self, params, X, y, weights):
         """Weighted sum of the losses of the rows."""
@@ -36,7 +34,7 @@ class Backend(ABC):
         return self.weights(params, data, np.full(1, 1 / n_rows)).repeat(n_rows)
 
     def record(self, n_steps, start, data):
-        """The path of a run, and the mean loss of every iterate on all rows."""
+        """The path of a run on RunRows, and every iterate's mean loss on all rows."""
         weights = self.equal_weights(start, data)
 
         def step(carry, t):
@@ -75,7 +73,7 @@ class Backend(ABC):
 
     @abstractmethod
     def arrays(self, params, *values):
-        """A user's arrays as arrays of the library, like the parameters."""
+        """A user's arrays as arrays of the library, where the parameters are."""
 
     @abstractmethod
     def weights(self, params, data, weights):
@@ -83,19 +81,19 @@ class Backend(ABC):
 
     @abstractmethod
     def to_numpy(self, array):
-        """An array as one of NumPy."""
+        """An array in NumPy."""
 
     @abstractmethod
     def named(self, name, values):
-        """All arrays that parameters, or X, are made of, by name."""
+        """The arrays of parameters, or of X, by name."""
 
     @abstractmethod
     def rows_of(self, X, rows):
-        """Some rows of X, or of y."""
+        """Rows of X, or of y, by their numbers."""
 
     @abstractmethod
     def data(self, X, y, batches):
-        """The data of a run, from batches that are checked."""
+        """The RunRows of a run, from checked batches."""
 
     @abstractmethod
     def iterate(self, path, t):
@@ -117,23 +115,23 @@ class Backend(ABC):
 
     @abstractmethod
     def begin(self, start):
-        """The carry of a run from some parameters."""
+        """The carry of a run that starts at given parameters."""
 
     @abstractmethod
     def begin_replicas(self, start, weights):
-        """The carry of as many replicas as there are weights, from the same."""
+        """The carry of a replica for each row of weights, all from the same start."""
 
     @abstractmethod
     def step(self, carry, X, y, weights):
-        """The carry after an update on some rows, whose weights are (n,)."""
+        """The carry of a run after an update on the rows of X; weights (n,)."""
 
     @abstractmethod
     def step_replicas(self, carry, X, y, weights):
-        """The same of replicas, whose weights are (n_replicas, n)."""
+        """The carry of replicas after an update; weights (n_replicas, n)."""
 
     @abstractmethod
     def follow_replicas(self, carry, gradients):
-        """The same by gradients, which are parameters with a first axis of replicas."""
+        """The carry of replicas after an update by gradients, one for each replica."""
 
     @abstractmethod
     def params_of(self, carry):
@@ -141,11 +139,12 @@ class Backend(ABC):
 
     @abstractmethod
     def predictions(self, carry, X, first=0):
-        """Predictions by the replicas from ``first`` on, each of rows of its own."""
+        """Predictions of the replicas from ``first`` on, each for its rows of X."""
 
     @abstractmethod
     def reset_first(self, carry, last, now):
         """Put the first replica at ``now``, after an update from ``last``.
 
-        Returns the carry, the distance, the length of the update, and a rounding unit.
+        Returned are the carry, the distance of ``now`` from the replica, the length of
+        the replica's update, and a unit of rounding.
         """

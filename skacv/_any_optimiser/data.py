@@ -1,4 +1,4 @@
-"""The rows of a run, and those of every update: drawn once, also for all replicas."""
+"""The rows of a run and of its updates: drawn once, the same for all replicas."""
 
 from typing import Any, NamedTuple
 
@@ -25,13 +25,11 @@ class RunRows(NamedTuple):
         return self.on(self.rows_at(t), weights)
 
     def on(self, rows, weights):
-        """X, y and weights of some rows; None: all.
-
-        A batch weighs as much as all rows, so that its mean over the rows that a
-        replica keeps is unbiased for the mean over all rows of that replica.
-        """
+        """X, y and weights of a batch; None means all rows."""
         if rows is None:
             return self.X, self.y, weights
+        # Weights are times n_rows / n_batch: a replica's weighted sum over a random
+        # batch is unbiased for its sum over all rows.
         return self.of_batch(rows, weights)
 
 
@@ -65,7 +63,7 @@ def shuffled_batches(
 
 
 def checked_batches(batches, n_rows):
-    """Batches as a list of arrays: one that draws at random is read only once."""
+    """Batches as a list of arrays; an iterator that draws them is read only once."""
     if batches is None:
         return None
     checked = [np.asarray(rows) for rows in batches]
@@ -85,7 +83,7 @@ def checked_batches(batches, n_rows):
 
 
 def padded_batches(batches, n_rows):
-    """Batches as one array, (n_batches, most of them); ``n_rows`` fills up."""
+    """Batches as one array, (n_batches, largest size), filled up with ``n_rows``."""
     size = max(len(rows) for rows in batches)
     fill = {"constant_values": n_rows}
     return np.stack([np.pad(rows, (0, size - len(rows)), **fill) for rows in batches])

@@ -5,7 +5,7 @@ from inspect import getdoc
 from .._estimator.docstrings import SHARED, entries
 from .estimators import IteratedClassifier, IteratedModel
 
-# What the base classes say.
+# Texts of the base classes.
 OPTIMISED = SHARED | entries(getdoc(IteratedModel) or "")
 OF_CLASSES = entries(getdoc(IteratedClassifier) or "")
 

@@ -83,14 +83,11 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     @abstractmethod
     def _run(self, X, target, n_outputs, seed, batches):
-        """The recorded run on validated data, and fitted attributes of it.
-
-        Among them are the parameters of all iterates, ``params_path_``.
-        """
+        """The recorded run on validated data, and attributes with ``params_path_``."""
 
     @abstractmethod
     def _predictions(self, params, X):
-        """Predictions by some parameters, (n,) or (n, n_outputs)."""
+        """Predictions by given parameters, (n,) or (n, n_outputs)."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
@@ -208,7 +205,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         return Logistic() if n_classes == 2 else Multinomial()
 
     def _held_out_losses(self, name, y):
-        """Loss of the held-out predictions, of "cv" or "loo"; None without them."""
+        """Losses of the held-out predictions of "cv" or "loo"; None without them."""
         return held_out_losses_of(self, ESTIMATES[name], y, self._row_losses)
 
 
@@ -224,7 +221,7 @@ def _estimate_attributes(name, estimate, y):
 
 
 class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
-    """A regressor: outputs of the model; the squared error by default."""
+    """A regressor: predictions are the outputs of the model."""
 
     _named = SquaredError()
 

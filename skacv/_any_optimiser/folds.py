@@ -51,7 +51,7 @@ class Folds:
 
     @property
     def numbers(self):
-        """The fold of each of these rows, (n_held_out,)."""
+        """The fold of every held-out row, (n_held_out,)."""
         return np.repeat(np.arange(len(self)), [len(rows) for rows in self.held_out])
 
     def weights(self):
@@ -83,7 +83,7 @@ class Folds:
         return np.concatenate(parts, axis=1)
 
     def blocks(self, most=None, n_bytes=CACHE_BYTES):
-        """Blocks of folds of one size, with the number that are not padding.
+        """Blocks of folds of one size, with the number of folds that are not padding.
 
         Blocks of one shape are compiled once; the last fold is repeated to fill one up.
         """
@@ -92,14 +92,12 @@ class Folds:
         n_blocks = -(-len(self) // max(1, most))
         size = -(-len(self) // n_blocks)
         for first in range(0, len(self), size):
-            numbers = np.arange(first, first + size)
-            n_folds = int((numbers < len(self)).sum())
-            numbers = np.minimum(numbers, len(self) - 1)
-            held_out, fitted = (
-                part and tuple(part[number] for number in numbers)
-                for part in (self.held_out, self.fitted)
-            )
-            yield Folds(self.n_rows, held_out, fitted), n_folds
+            numbers = np.minimum(np.arange(first, first + size), len(self) - 1)
+            held_out = tuple(self.held_out[number] for number in numbers)
+            fitted = self.fitted
+            if fitted is not None:
+                fitted = tuple(fitted[number] for number in numbers)
+            yield Folds(self.n_rows, held_out, fitted), min(size, len(self) - first)
 
     def by_block(self, held_out, most=None):
         """Predictions of all held-out rows, block by block.

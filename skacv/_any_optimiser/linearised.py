@@ -7,9 +7,9 @@ about
     c (gradient + H d - w_i (gradient_i + H_i d) + C_i),
 
 with gradients and Hessians of all rows and of the row left out at the recorded theta, c
-= 1 / (1 - w_i), and C_i what this misses, evaluated now and then over all rows
-(:mod:`skacv.risk.left_out.linearised`). The gradient of the penalty is exact, and the
-optimiser is run as it is: only gradients of the loss are expanded.
+= 1 / (1 - w_i), and C_i the error of this expansion, evaluated at some updates over all
+rows (:mod:`skacv.risk.left_out.linearised`). The gradient of the penalty is exact, and
+the optimiser is run as it is: only gradients of the loss are expanded.
 
 Every library has a module of functions, the ``functions`` of a model:
 
@@ -39,7 +39,7 @@ MOST_PARAMETERS = 4096
 
 
 def check_linearisable(run, n_iterates=5, rtol=1e-3):
-    """Raise if the Hessian is too large, or negative at one of some iterates."""
+    """Raise if the Hessian is too large, or has a negative eigenvalue along the run."""
     model = run._model
     n_parameters = len(model.functions.ravel(run._params(0))[0])
     if n_parameters > MOST_PARAMETERS:
@@ -61,7 +61,7 @@ def check_linearisable(run, n_iterates=5, rtol=1e-3):
 def linearised_predictions(run, folds, correction, block_size):
     """Held-out predictions of single rows, (n_steps + 1, n_left_out, ...)."""
     model, due = run._model, None
-    if correction:  # whether the error of linearising is evaluated at an update
+    if correction:  # the updates at which the error of linearising is evaluated
         due = np.isin(
             np.arange(1, run.n_steps + 1), list(corrected_updates(run.n_steps))
         )
@@ -79,8 +79,8 @@ def linearised_predictions(run, folds, correction, block_size):
 def linearised_path(model, path, data, due, rows):
     """Predictions (n_steps + 1, n_rows_left_out, ...) of rows by their replicas.
 
-    Gradients are expanded at the iterates of ``path``; at the updates of the mask
-    ``due`` the error of this is evaluated.
+    Gradients are expanded at the iterates of ``path``; the error of the expansion is
+    evaluated at the updates of the mask ``due``.
     """
     by, start = model.functions, model.iterate(path, 0)
     unravel = by.ravel(start)[1]
@@ -109,8 +109,9 @@ def linearised_path(model, path, data, due, rows):
         return expansion.predicted(flat(model.params_of(carry[0])))
 
     replicas = model.begin_replicas(start, weights[rows])
-    nothing = flat(model.params_of(replicas)) - thetas[0]  # they begin where it does
-    return model.along(step, read, (replicas, (nothing, nothing)), len(thetas) - 1)
+    # Replicas begin where the run does: without a deviation, and without an error.
+    zeros = flat(model.params_of(replicas)) - thetas[0]
+    return model.along(step, read, (replicas, (zeros, zeros)), len(thetas) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +134,12 @@ class ReplicaGradients:
         return self.model.functions
 
     def expanded(self, theta, point, X, y, weights):
-        """Gradients at theta + d for every replica, (n_replicas, n_parameters)."""
-        of = theta, X, y, weights
-        hessian = self.by.hessian(self.model, self.unravel, *of)
-        return self._gradient(*of) + point @ hessian
+        """Gradients at theta + point for every replica, (n_replicas, n_parameters)."""
+        hessian = self.by.hessian(self.model, self.unravel, theta, X, y, weights)
+        return self._gradient(theta, X, y, weights) + point @ hessian
 
     def of_row(self, theta, point):
-        """The same for the loss of the row that each leaves out."""
+        """Expanded gradients of the loss of the row that every replica leaves out."""
 
         def expanded(d, X, y):
             def gradient(theta):
@@ -164,7 +164,7 @@ class ReplicaGradients:
         return error - self.weights[0] * error_of_row
 
     def gradients(self, t, theta, ends, of_row, missed):
-        """Gradients of what replicas minimise at update ``t``, each where it ends."""
+        """Gradients of the objectives of all replicas at update ``t``, at ``ends``."""
         X, y, weights = self.data.at_update(t, self.weights)
         share = self.weights[0]
         if self.data.batches is not None:
@@ -195,13 +195,14 @@ class ReplicaGradients:
         return self.by.grad(loss)(theta)
 
     def _penalty(self, theta):
-        """It is of theta, with a gradient of zero, where it is a constant."""
+        # A constant penalty is a function of theta too, with gradient zero.
         return self.model.penalty_of(self.unravel(theta)) + 0.0 * theta.sum()
 
 
 def scaled(missed, at, point):
-    """The error at other deviations, of second order in them."""
+    """The error of the expansion at ``point``, from that at the deviations ``at``."""
+    # The error is of second order in the deviations.
     squares = (at**2).sum(axis=1)
-    # Where the first are zero, so is the product.
+    # Where the squares are zero, so is the product.
     ratio = (at * point).sum(axis=1) / (squares + (squares == 0))
     return missed * (ratio**2).clip(max=LARGEST_SCALE)[:, None]

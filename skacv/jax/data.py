@@ -33,7 +33,7 @@ def as_arrays(tree):
 
 
 def take_rows(tree, rows):
-    """Some rows of all arrays of a pytree."""
+    """Rows of all arrays of a pytree, by their numbers."""
     return jax.tree.map(lambda array: array.at[rows].get(mode="clip"), tree)
 
 

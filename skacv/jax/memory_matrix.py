@@ -85,12 +85,9 @@ def memory_matrix(run, n_probes, n_checked, seed):
 
 
 def groups_of_probes(n_probes, n_rows, n_outputs, seed):
-    """Vectors r whose mean r'Mr is the trace of M, group by group.
+    """Vectors r whose mean r'Mr is the trace of M: random signs, or "exact" a basis.
 
-    Yields
-    ------
-    ndarray of shape (n_group, n_rows, n_outputs)
-        Random signs, or once a complete basis where ``n_probes`` is "exact".
+    Shapes: every group (n_group, n_rows, n_outputs).
     """
     size = n_rows * n_outputs
     if n_probes == "exact":
@@ -102,10 +99,9 @@ def groups_of_probes(n_probes, n_rows, n_outputs, seed):
 
 
 def check_against_exact(losses, exact, warns_above=0.25, raises_above=0.5):
-    """Warn, or raise, where the exact losses of left-out rows differ.
+    """Warn, or raise, where mean losses by the memory matrix and by refits differ.
 
-    Both are mean losses on the same rows, (n_steps + 1,), from the memory matrix and
-    from refits.
+    Shapes: losses and exact (n_steps + 1,), of the same rows.
     """
     off = np.abs(losses - exact) / np.abs(exact)
     worst = int(off.argmax())
@@ -139,10 +135,8 @@ def _row_derivatives(loss, y, fitted):
 
 
 def _floats(tree):
-    """The floating-point leaves of a pytree, and how to put others in their place.
-
-    Counts of steps have no tangents.
-    """
+    """The floating-point leaves of a pytree, and a function that replaces them."""
+    # Counts of steps are integers, without tangents.
     leaves, shape = jax.tree.flatten(tree)
     is_float = [jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves]
 

@@ -1,4 +1,4 @@
-"""A model, a loss of single rows and an optimiser: what one update is, and a run."""
+"""The backend of JAX: a model, a loss of single rows and an optimiser."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ compiled_run = partial(jax.jit, static_argnums=(0, 1))
 
 
 def along(step, read, carry, n_steps):
-    """What is read of a carry before every step and after the last, in arrays."""
+    """``read(carry)`` before every step and after the last, along a first axis."""
 
     def advance(carry, t):
         return step(carry, t), read(carry)
@@ -34,12 +34,13 @@ def along(step, read, carry, n_steps):
 
 @dataclass(frozen=True)
 class JaxBackend(Backend):
-    """The objective and the optimiser, independent of the data.
+    """A carry is the parameters and the state of the optimiser.
 
-    It is hashable, and equal to one of the same functions: compiled once for both. A
-    carry is the parameters and the state of the optimiser; in that of replicas each
-    array has a first axis of them.
+    In the carry of replicas each array has a first axis of replicas.
     """
+
+    # Backends of the same functions are equal and have one hash: runs that differ in
+    # their data are compiled once.
 
     predict: Callable
     loss: Callable
@@ -55,7 +56,7 @@ class JaxBackend(Backend):
         return self.descend(carry, lambda at: self.objective(at, X, y, weights))
 
     def descend(self, carry, objective):
-        """One update on an objective, which line searches may ask for its values."""
+        """One update by an objective, which line searches may evaluate."""
         params, state = carry
         value, gradient = jax.value_and_grad(objective)(params)
         optimizer = optax.with_extra_args_support(self.optimizer)

@@ -1,4 +1,4 @@
-"""Cross-validation of any step of a user's own: exact, by replicas."""
+"""Cross-validation of any step that a user writes: exact, by replicas."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from .model import JaxBackend, along
 
 @dataclass(frozen=True)
 class UserSteps:
-    """Updates of a user's own, as replicas of :class:`skacv.jax.model.JaxBackend`."""
+    """A user's updates, with the interface of :class:`skacv.jax.model.JaxBackend`."""
 
     update: Callable
     prediction: Callable

@@ -53,14 +53,14 @@ class RecordedKernelModel(RecordedModel):
             self.dual_coef_ = rows_in(self.dual_coef_, support)
 
     def _linear_predictor(self, X):
-        """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
+        """The linear predictor of the iterate in use, (n_samples[, n_outputs])."""
         return self._product(new_rows(self, X), self.dual_coef_) + self.intercept_
 
     def _linear_predictors(self, X):
-        """Linear predictors of every recorded iterate, one after the other."""
+        """The linear predictors of every recorded iterate, one after the other."""
         X = new_rows(self, X)
         self._check_has_record()
-        # All from one pass over the kernel between X and the training rows.
+        # One pass over the kernel of X and the training rows.
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
         intercepts = self.intercept_path_[self.stored_iterations_]
         products = np.moveaxis(self._product(X, path), -1, 0)
@@ -70,7 +70,7 @@ class RecordedKernelModel(RecordedModel):
     def _product(self, X, dual_coef):
         """k(X, X_fit_) times coefficients (n_rows, ...)."""
         flat = dual_coef.reshape(len(dual_coef), -1)
-        if self._kernel is None:  # X is the kernel between its rows and those
+        if self._kernel is None:  # X is the kernel of new rows and training rows
             predictions = X @ flat
         else:
             X, Z = (
@@ -91,8 +91,8 @@ class RecordedKernelModel(RecordedModel):
         target, rows = data.problem.target, data.rows_of_samples(self.loo_indices_)
         last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
         last = data.iterates(last, self.intercept_path_[[t]])
-        # Only the last iterate matters: those before are zeros without memory.
-        coef = np.broadcast_to(last, (t + 1, *last.shape[1:])) * 0
+        # Only the last iterate matters: those before are zeros, which take no memory.
+        coef = np.zeros((t + 1, *last.shape[1:]), last.dtype)
         coef[-1] = last[0]
         predictor = StoredPredictors(np.broadcast_to(0.0, (t + 1, *target.shape)))
         trajectory = Trajectory(coef, predictor, first_updates(self._phases, t))

@@ -29,10 +29,10 @@ def kernel_rows(X):
 
 @dataclass(frozen=True)
 class KernelData(TrainingData):
-    """Validated samples as the data of a kernel machine, their rows in random order.
+    """Validated samples as the data of a kernel machine, with rows in random order.
 
-    So batches are slices of rows, and rows at even distances a random subsample. Dual
-    coefficients have the order of the samples that were passed.
+    Batches are thus slices of rows, and rows at even distances are a random subsample.
+    Dual coefficients have the order of the samples that were passed.
     """
 
     @property
@@ -87,7 +87,7 @@ class KernelData(TrainingData):
 
 
 def kernel_data(estimator, samples, encoded, kernel, rows, seed):
-    """:class:`KernelData` of rows, for which a kernel is valid, in random order."""
+    """:class:`KernelData` of the rows that the kernel takes, put in random order."""
     order = np.random.RandomState(seed).permutation(len(samples.y))
     X, dtype = rows_in(rows, order), working_dtype(len(order))
     if is_on_device(X):

@@ -65,7 +65,7 @@ class KernelSolver(Solver):
         if self.name != "auto":
             return self.name
         # A decomposition leaves rows out of acceleration exactly. EigenPro is for more
-        # rows, and for those who set its sizes.
+        # rows, and for users who set its sizes.
         has_no_sizes = {self.n_components, self.subsample_size, self.batch_size} == {
             "auto"
         }
@@ -79,7 +79,7 @@ class KernelSolver(Solver):
         return fits and is_decomposed((n_rows, n_rows), has_columns=False)
 
     def batch(self, n_rows, critical, fitting):
-        """Largest number of rows in a batch: the critical size, or what fits."""
+        """The largest number of rows in a batch."""
         if self.batch_size == "full":
             return n_rows
         if self.batch_size == "auto":
@@ -107,9 +107,9 @@ class KernelSolver(Solver):
         check_subsample_sizes(size, n_components, n_rows)
         design, _ = problem.sqrt_weighted()
         rows, rng = np.arange(size) * n_rows // size, np.random.RandomState(seed)
-        eps, largest = np.finfo(design.dtype).eps, design.matrix.diagonal.max()
+        eps, top_entry = np.finfo(design.dtype).eps, design.matrix.diagonal.max()
         # Longer steps, for directions of less than 1000 roundings, would amplify these.
-        rounding = 1000 * eps * largest
+        rounding = 1000 * eps * top_entry
         preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
         # The batches, and the step.
         bound = problem.loss.curvature_bound(problem.target)

@@ -51,7 +51,7 @@ def squared_norms(X):
 
 
 def exponential(array):
-    """exp of the entries, in place if the namespace has that."""
+    """exp of the entries, in place in NumPy."""
     if is_on_device(array):
         return namespace_of(array).exp(array)
     return np.exp(array, out=array)

@@ -35,14 +35,14 @@ def linear_module(n_features, n_outputs):
 
 
 def cross_entropy(y, decision):
-    """-log of the probability of the class, of two or of several."""
+    """-log of the probability of the class, for two or more classes."""
     if decision.ndim == 1:
         return torch.nn.functional.softplus(decision) - y * decision
     return torch.nn.functional.cross_entropy(decision, y, reduction="none")
 
 
 def flattened(module, inputs, outputs):
-    """A forward hook: the only column of outputs is one prediction a row."""
+    """A forward hook: outputs in one column as one prediction per row, (n,)."""
     return outputs.reshape(len(outputs))
 
 

@@ -1,4 +1,4 @@
-"""A module, a loss of single rows and an optimiser: a run of them."""
+"""The backend of torch: a module, a loss of single rows and an optimiser."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +15,7 @@ from .updates import Updates, check_elementwise
 
 @dataclass(frozen=True, eq=False)
 class TorchBackend(Backend):
-    """The objective and the optimiser; only parameters of the module change.
-
-    A carry is :class:`Updates`, changed in place.
-    """
+    """A carry is :class:`Updates`, which are changed in place."""
 
     module: torch.nn.Module
     loss: Callable
@@ -29,7 +26,7 @@ class TorchBackend(Backend):
     functions = linearised
 
     def start(self):
-        """The module's parameters that are trained, by their names, as they are."""
+        """A copy of the module's trained parameters, by name."""
         return {
             name: value.detach().clone()
             for name, value in self.module.named_parameters()
@@ -44,13 +41,7 @@ class TorchBackend(Backend):
         return Updates(self, start, self.objective)
 
     def begin_replicas(self, start, weights):
-        """The carry of as many replicas as there are weights, from the same.
-
-        Raises
-        ------
-        ValueError
-            If the optimiser does not work entry by entry.
-        """
+        """The carry of replicas; raises if the optimiser is not elementwise."""
         check_elementwise(self.optimizer, start)
         objectives = vmap(self.objective, in_dims=(0, None, None, 0))
         replicated = {

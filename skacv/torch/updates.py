@@ -1,4 +1,4 @@
-"""Parameters and their optimiser, of one run or of replicas that can share it."""
+"""Parameters and their optimiser, of one run or of replicas that share it."""
 
 from inspect import Parameter, signature
 
@@ -8,16 +8,12 @@ import torch
 class Updates:
     """Parameters and their optimiser, which changes them in place, and its scheduler.
 
-    Replicas are a leading axis of every parameter. An optimiser that works entry by
-    entry treats them as runs of their own.
-
-    Parameters
-    ----------
-    objective : callable
-        ``objective(params, X, y, weights)``, of replicas the sum of theirs.
+    Replicas are a leading axis of every parameter: an optimiser that works entry by
+    entry treats them as separate runs.
     """
 
     def __init__(self, model, start, objective):
+        # ``objective(params, X, y, weights)`` is the sum of those of replicas.
         self.params = {
             name: value.clone().requires_grad_() for name, value in start.items()
         }
@@ -46,7 +42,7 @@ class Updates:
         return self._with_schedule()
 
     def follow(self, gradients):
-        """One update by gradients that are known, of parameters by their names."""
+        """One update by given gradients, by the names of the parameters."""
         for name, value in self.params.items():
             value.grad = gradients[name]
         self._optimizer.step()
@@ -59,10 +55,7 @@ class Updates:
 
     @torch.no_grad()
     def reset_first(self, last, now):
-        """Put the first replica at ``now``, after an update from ``last``.
-
-        Returns also how far that is, how far it had come, and a unit of rounding.
-        """
+        """Put the first replica at ``now``, as :meth:`Backend.reset_first`."""
         squares = []
         for name, value in self.params.items():
             parts = now[name] - value[0], value[0] - last[name], now[name]
@@ -73,11 +66,9 @@ class Updates:
 
 
 def check_elementwise(optimizer, params, n_updates=3, factor=100.0):
-    """Raise where a parameter's update depends on other entries than its own.
-
-    A replica must move as it does alone when it runs beside a second one, whose
-    gradients are ``factor`` times as large.
-    """
+    """Raise if the update of an entry depends on other entries of the parameter."""
+    # A run must have the same updates alone and as the first of two replicas, the
+    # second of which has gradients ``factor`` times as large.
     start = list(params.values())
     generator = torch.Generator().manual_seed(0)
 
