@@ -3,8 +3,9 @@
 from contextlib import contextmanager
 
 import numpy as np
+from sklearn.base import clone
 
-from skacv import TrajectoryEarlyStoppingCV
+from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 
 
@@ -36,3 +37,16 @@ def stopped_at(t, model, X, y, **params):
 
     with reading(distance):
         return TrajectoryEarlyStoppingCV(model, criterion="read", **params).fit(X, y)
+
+
+def assert_same_summary(found, expected, rtol=1e-9):
+    """Fits to two summaries of rows are the same, and so are those of their folds."""
+    n_folds = expected.n_folds
+    model = IterativeRidge(10.0, max_iter=10, loo=False, risk=False)
+    model.set_params(cv=n_folds if n_folds > 1 else None)
+    fits = [clone(model).fit(summary) for summary in (found, expected)]
+    names = ["coef_path_", "intercept_path_", "train_path_"]
+    for name in names + ["cv_fold_path_"] * (n_folds > 1):
+        actual, desired = (getattr(fit, name) for fit in fits)
+        size = np.abs(desired).max()
+        np.testing.assert_allclose(actual, desired, rtol=0, atol=rtol * size)

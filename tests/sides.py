@@ -2,9 +2,8 @@
 
 import numpy as np
 
-import skacv._estimator.run.fit as fit_module
-from skacv._estimator.run.data_reduction import reduce_data
 from skacv.risk.memory.curved_run import HELD_OUT
+from tests.runs import reading
 
 # With another loss than the squared error, held-out residuals come as factors, whose
 # least modes are this share of the largest. Inner products, from which modes are found,
@@ -13,30 +12,23 @@ LEAST_MODE = HELD_OUT.kept * HELD_OUT.floor
 FACTORS = 20 * np.finfo(float).eps / LEAST_MODE
 
 
-class Sides:
-    """Notes which data every fit has run on, and can keep them as they are."""
+def fit_reduced(model, *args, **kwargs):
+    """Fit a model to data that may be reduced, and return the name of their class."""
+    names = []
 
-    def __init__(self, monkeypatch):
-        self.names, self.is_plain = [], False
-        monkeypatch.setattr(fit_module, "reduce_data", self)
+    def read(run):
+        names.append(type(run.data).__name__)
+        return {}
 
-    def __call__(self, estimator, run, data, folds, recorded):
-        if not self.is_plain:
-            data, folds = reduce_data(estimator, run, data, folds, recorded)
-        self.names.append(type(data).__name__)
-        return data, folds
-
-    def fitted(self, model, *args, **kwargs):
-        """The model after a fit, and the name of what that was on."""
+    with reading(read, needs="moments", is_rotation_invariant=True):
         model.fit(*args, **kwargs)
-        return self.names[-1]
+    return names[-1]
 
-    def plainly(self, model, *args, **kwargs):
-        """The model after a fit of the data as they are."""
-        self.is_plain = True
-        model.fit(*args, **kwargs)
-        self.is_plain = False
-        return model
+
+def fit_plainly(model, *args, **kwargs):
+    """Fit a model while an estimate needs the data as they are."""
+    with reading(lambda run: {}):
+        return model.fit(*args, **kwargs)
 
 
 def assert_same(model, other, tolerance, without=()):
@@ -46,7 +38,7 @@ def assert_same(model, other, tolerance, without=()):
     """
     names = [name for name in vars(other) if name.endswith("_") and name[0] != "_"]
     assert names == [name for name in vars(model) if name.endswith("_")]
-    is_quadratic = model._loss.is_quadratic
+    is_quadratic = hasattr(model, "risk_gram_")
     for name in set(names) - set(without):
         found, expected = getattr(model, name), getattr(other, name)
         if name == "risk_residual_path_":  # its factors may turn

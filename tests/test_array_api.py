@@ -42,6 +42,7 @@ from skacv.optim.trajectory import Phase
 from skacv.risk.held_out_rows import UNCENTRED
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.curved_runs import paths_of_folds, read_any_loss
+from tests.runs import stopped_at
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is missing")
 pytest.importorskip("array_api_compat", reason="array-api-compat is missing")
@@ -351,8 +352,11 @@ def test_what_else_a_fitted_model_does(away, rng):
     for same, numbers in asked:
         assert type(same) is type(away(X))
         np.testing.assert_allclose(arrays.to_numpy(same), numbers, rtol=1e-6)
-    wanted = pytest.approx(expected._parameters_at(-1), rel=1e-12)
-    assert found._parameters_at(-1) == wanted
+    chosen, alone = (
+        stopped_at(3, clone(model), rows, target)
+        for rows, target in ((away(X), away(y)), (X, y))
+    )
+    assert chosen.best_params_ == pytest.approx(alone.best_params_, rel=1e-12)
     for each, rows, target in ((found, away(X), away(y)), (expected, X, y)):
         each.set_params(warm_start=True, max_iter=300).fit(rows, target)
     assert found.n_iter_ == expected.n_iter_

@@ -15,9 +15,9 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from skacv.optim.trajectory import Trajectory
 from skacv.risk.cost import RunCost
 from skacv.risk.left_out.methods import method_for
+from tests.runs import run_of
 
 MODELS = [
     TrajectoryLasso(0.1),
@@ -47,10 +47,12 @@ def drawn(rng, shape=(40, 6)):
     return X, (X[:, 0] + 0.5 * rng.standard_normal(shape[0]) > 0).astype(int)
 
 
+def short(model):
+    return clone(model).set_params(max_iter=5, tol=0, random_state=0)
+
+
 def fitted(model, data):
-    model = clone(model).set_params(max_iter=5, tol=0, random_state=0)
-    model.keep_data = True  # of classifiers it is no parameter
-    return model.fit(*data)
+    return short(model).fit(*data)
 
 
 SEVERAL_OUTPUTS = [
@@ -76,12 +78,9 @@ def test_several_outputs_are_planned_for(model, rng):
 
 
 def planned_is_recorded(model, X, y):
-    model = fitted(model, (X, y))
-    data = model._data
-    coef = data.iterates(model.coef_path_, model.intercept_path_)
-    trajectory = Trajectory.recorded(data.problem, coef, model._phases)
-    spec = model._spec()
-    recorded = RunCost.recorded(data.problem, trajectory, spec.corrects_loo)
+    finished = run_of(short(model), X, y)
+    problem, spec = finished.data.problem, finished.spec
+    recorded = RunCost.recorded(problem, finished.trajectory, spec.corrects_loo)
     planned = spec.cost(X.shape, y)
     for run in (planned, recorded):
         assert run.rules
@@ -96,7 +95,7 @@ def planned_is_recorded(model, X, y):
         for run in (planned, recorded)
     ]
     assert known[0] == known[1]
-    assert spec.is_quadratic == model._loss.is_quadratic
+    assert spec.is_quadratic == problem.loss.is_quadratic
 
 
 # ------------------------------------------------------------------- warm start

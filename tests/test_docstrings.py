@@ -1,12 +1,10 @@
 """What public docstrings say of parameters and attributes is what there is."""
 
-import ast
 import re
 import subprocess
 import sys
 from ast import literal_eval
 from inspect import Parameter, getdoc, isclass, signature
-from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -19,12 +17,9 @@ from sklearn.ensemble import (
 )
 
 import skacv
-from skacv._any_optimiser import docstrings as of_any_optimiser
-from skacv._estimator import docstrings
 from skacv._estimator.docstrings import NAMES, VALUE, documented, entries
-from skacv._estimator.prediction.inference import CoefficientInference
 
-from .test_words import MODULES, faults
+from .test_words import faults
 
 CLASSES = [
     found
@@ -131,65 +126,6 @@ def test_what_means_the_same_is_said_in_the_same_words(cls, others, parameter):
 
 # ------------------------------------------------------------------ shared texts
 
-TABLES = {
-    name: value
-    for module in (docstrings, of_any_optimiser)
-    for name, value in vars(module).items()
-    if name.isupper() and isinstance(value, dict)
-}
-# Classes and methods whose docstrings others take entries from.
-SOURCES = {
-    **vars(skacv),
-    "coef_interval": CoefficientInference.coef_interval,
-    "CoefficientInference.coef_interval": CoefficientInference.coef_interval,
-}
-
-
-class Documented:
-    """A class as its file has it: docstring, sources and values of the decorator."""
-
-    def __init__(self, node, call):
-        self.name, self.doc = node.name, ast.get_docstring(node)
-        self.texts = {}
-        for argument in call.args:
-            name = ast.unparse(argument)
-            is_table = name in TABLES
-            self.texts |= TABLES[name] if is_table else entries(getdoc(SOURCES[name]))
-        self.values = {keyword.arg for keyword in call.keywords}
-        listed = [found[2].split(", ") for found in NAMES.finditer(self.doc)]
-        self.used = [self.texts[name] for names in listed for name in names]
-
-
-def documented_classes():
-    for node in chain.from_iterable(
-        ast.walk(ast.parse(path.read_text())) for path in MODULES
-    ):
-        for decorator in getattr(node, "decorator_list", []):
-            match decorator:
-                case ast.Call(func=ast.Name(id="documented")):
-                    yield Documented(node, decorator)
-
-
-DOCUMENTED = list(documented_classes())
-
-
-def test_every_shared_text_is_used():
-    used = {text for found in DOCUMENTED for text in found.used}
-    assert {text for table in TABLES.values() for text in table.values()} <= used
-
-
-@pytest.mark.parametrize("found", DOCUMENTED, ids=lambda found: found.name)
-def test_a_class_gives_the_values_that_its_texts_take(found):
-    assert found.values == {name for text in found.used for name in VALUE.findall(text)}
-
-
-@pytest.mark.parametrize("found", DOCUMENTED, ids=lambda found: found.name)
-def test_shared_texts_are_not_written_out(found):
-    written = " ".join(found.doc.split())
-    for name, text in found.texts.items():
-        parts = VALUE.split(" ".join(text.split()))[::2]
-        assert not all(part in written for part in parts), name
-
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_every_name_in_braces_is_filled_in(cls):
@@ -201,8 +137,10 @@ def test_every_name_in_braces_is_filled_in(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_texts_that_are_filled_in_are_in_plain_words(cls):
-    assert faults(getdoc(cls)) == []
+def test_what_users_read_is_in_plain_words(cls):
+    public = [getattr(cls, name, None) for name in dir(cls) if name[0] != "_"]
+    for member in [cls, *public]:
+        assert faults(getdoc(member) or "") == []
 
 
 SOME = entries("""

@@ -23,6 +23,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
+from tests.runs import run_of
 
 FOLDS = KFold(4)
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -57,14 +58,14 @@ def test_a_changed_run_goes_on_from_what_was_run(model, changes, rng):
     refit = clone(model).set_params(loo=False)
     model.set_params(cv=FOLDS).fit(X, y)
     changes = {"max_iter": 16, **changes}
-    model.set_params(**changes).fit(X, y)
+    run = run_of(model.set_params(**changes), X, y)
     for fold, (fitted, held_out) in enumerate(FOLDS.split(X)):
         parts = clone(refit).fit(X[fitted], y[fitted])
         parts.set_params(**changes).fit(X[fitted], y[fitted])
         expected = np.array(list(parts.staged_predict(X[held_out])))
         found = model.cv_prediction_path_[:, 10 * fold : 10 * fold + 10]
         np.testing.assert_allclose(found, expected, **EXACT)
-    if not model._loss.is_quadratic:  # rows are left out to first order
+    if not run.data.problem.loss.is_quadratic:  # rows are left out to first order
         return
     others = np.arange(1, 40)
     parts = clone(refit).fit(X[others], y[others])

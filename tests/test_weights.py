@@ -7,7 +7,14 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.multioutput import MultiOutputRegressor
 
-from skacv import RowSummary, Staged, TrajectoryEarlyStoppingCV, approximate_loo
+from skacv import (
+    IterativeRidge,
+    RowSummary,
+    Staged,
+    TrajectoryEarlyStoppingCV,
+    approximate_loo,
+)
+from tests.runs import assert_same_summary
 
 from .bad_data import N_ROWS, good
 from .test_bad_data import CLASSIFIERS, REGRESSORS, TREES
@@ -31,11 +38,17 @@ def test_one_number_is_the_weight_of_all_rows(model, rng, few_trees):
 
 def test_other_weights_of_one_number(rng):
     X, y = good(rng)
-    one, all_rows = (
-        RowSummary.from_arrays(X, y, sample_weight=weight, n_sampled=2)._total().weight
-        for weight in (2.0, np.full(N_ROWS, 2.0))
+    one, all_rows, unweighted = (
+        RowSummary.from_arrays(X, y, sample_weight=weight, n_sampled=2)
+        for weight in (2.0, np.full(N_ROWS, 2.0), None)
     )
-    assert one == all_rows == 2 * N_ROWS
+    assert_same_summary(one, all_rows)
+    # A penalty weighs half as much.
+    twice, once = (
+        IterativeRidge(alpha, loo=False, risk=False).fit(summary)
+        for alpha, summary in ((2.0, one), (1.0, unweighted))
+    )
+    np.testing.assert_allclose(twice.coef_path_, once.coef_path_)
     ridge = Ridge().fit(X, y, sample_weight=2.0)
     one, all_rows = (
         approximate_loo(ridge, X, y, sample_weight=weight).mean

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from tests.runs import assert_same_summary
+
 pytest.importorskip("pyarrow", reason="needs skacv[dask]")
 
 import dask.array as da
@@ -125,9 +127,7 @@ def test_a_worker_that_is_killed(client, data, tmp_path):
     expected = RowSummary(n_folds=4, n_sampled=50).fit(X, y)
     assert found.n_samples_seen_ == N_ROWS
     np.testing.assert_array_equal(found.sampled_indices_, expected.sampled_indices_)
-    np.testing.assert_allclose(found._total().scatter, expected._total().scatter)
-    for own, others in zip(found._moments, expected._moments):
-        np.testing.assert_allclose(own.scatter, others.scatter, rtol=1e-9, atol=1e-9)
+    assert_same_summary(found, expected)
 
 
 def test_blocks_of_unknown_size(data):

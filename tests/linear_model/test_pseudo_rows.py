@@ -30,7 +30,7 @@ from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.moments import group_rows, moments_of, pseudo_rows
 from skacv.optim.problem import Problem
 from tests.cases import covering
-from tests.sides import Sides, assert_same
+from tests.sides import assert_same, fit_plainly, fit_reduced
 
 EXACT = 1e-10
 N_ROWS, N_COLUMNS = 1200, 5
@@ -60,11 +60,6 @@ SPLITTERS = {
 }
 
 
-@pytest.fixture
-def sides(monkeypatch):
-    return Sides(monkeypatch)
-
-
 def drawn(rng, n_targets=None):
     X = rng.standard_normal((N_ROWS, N_COLUMNS)) + 0.5
     y = 2 * X[:, 0] - X[:, 1] + rng.standard_normal(N_ROWS) + 3
@@ -80,103 +75,101 @@ def model_of(name, cv=SHUFFLED, **params):
     return model.set_params(loo=False, risk=False, cv=cv, **params)
 
 
-def check(sides, model, X, y, tolerance=EXACT, **fit_params):
+def check(model, X, y, tolerance=EXACT, **fit_params):
     """The fit is on rows of the same moments, and all that it leaves is the same."""
-    assert sides.fitted(model, X, y, **fit_params) == "PseudoRowData"
-    plain = sides.plainly(clone(model), X, y, **fit_params)
+    assert fit_reduced(model, X, y, **fit_params) == "PseudoRowData"
+    plain = fit_plainly(clone(model), X, y, **fit_params)
     assert_same(model, plain, tolerance)
 
 
 @covering(name=MODELS, fit_intercept=[True, False], weighted=[False, True])
-def test_everything_is_that_of_the_rows(name, fit_intercept, weighted, sides, rng):
+def test_everything_is_that_of_the_rows(name, fit_intercept, weighted, rng):
     X, y = drawn(rng)
     weights = rng.uniform(0, 3, N_ROWS).round(1) if weighted else None
     model = model_of(name, fit_intercept=fit_intercept)
-    check(sides, model, X, y, sample_weight=weights)
+    check(model, X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("splitter", SPLITTERS)
-def test_folds_of_any_splitter(splitter, fit_intercept, sides, rng):
+def test_folds_of_any_splitter(splitter, fit_intercept, rng):
     X, y = drawn(rng)
     model = model_of("lasso", SPLITTERS[splitter], fit_intercept=fit_intercept)
-    check(sides, model, X, y)
+    check(model, X, y)
 
 
-def test_folds_of_groups(sides, rng):
+def test_folds_of_groups(rng):
     X, y = drawn(rng)
     groups = rng.integers(0, 9, N_ROWS)
-    check(sides, model_of("lasso", GroupKFold(3)), X, y, groups=groups)
+    check(model_of("lasso", GroupKFold(3)), X, y, groups=groups)
 
 
 @pytest.mark.parametrize("name", ["gd", "nesterov", "heavy_ball"])
-def test_several_targets(name, sides, rng):
+def test_several_targets(name, rng):
     X, Y = drawn(rng, n_targets=3)
-    check(sides, model_of(name), X, Y)
+    check(model_of(name), X, Y)
 
 
 @pytest.mark.filterwarnings("ignore:The largest column of X is")
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("name", ["lasso", "nesterov"])
-def test_means_far_from_zero_and_columns_of_uneven_size(
-    name, fit_intercept, sides, rng
-):
+def test_means_far_from_zero_and_columns_of_uneven_size(name, fit_intercept, rng):
     X, y = drawn(rng)
     # Without an intercept these means explain nearly all of a target as far as 1e3.
     far = 1e3 if fit_intercept else 100
     X = (X + far) * np.logspace(-3, 3, N_COLUMNS)
     model = model_of(name, fit_intercept=fit_intercept)
-    check(sides, model, X, 1e5 * (y + far))
+    check(model, X, 1e5 * (y + far))
 
 
-def test_nearly_collinear_and_constant_columns(sides, rng):
+def test_nearly_collinear_and_constant_columns(rng):
     X, y = drawn(rng)
     X[:, 3], X[:, 4] = X[:, 0] + 1e-6 * X[:, 3], 7.0
     X[:, 2] = 0.0
-    check(sides, model_of("nesterov"), X, y)
-    check(sides, model_of("lasso"), X, y)
+    check(model_of("nesterov"), X, y)
+    check(model_of("lasso"), X, y)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_columns_that_are_all_constant_leave_a_run_where_it_is(dtype, sides, rng):
+def test_columns_that_are_all_constant_leave_a_run_where_it_is(dtype, rng):
     """Their rounding is no curvature, of which a step would be the inverse."""
     X, y = np.tile([0.1, 1.3, 7.7], (N_ROWS, 1)).astype(dtype), rng.random(N_ROWS)
     model = model_of("gd")
     model.set_params(alpha=0.0)
-    assert sides.fitted(model, X, y) == "PseudoRowData"
+    assert fit_reduced(model, X, y) == "PseudoRowData"
     assert model.step_size_ == 1
     assert not model.coef_path_.any()
     np.testing.assert_allclose(model.intercept_, y.mean(), rtol=1e-6)
 
 
-def test_rows_that_are_sorted(sides, rng):
+def test_rows_that_are_sorted(rng):
     X, y = drawn(rng)
     order = np.argsort(X[:, 0])
-    check(sides, model_of("lasso", KFold(5)), 1e3 * X[order], y[order])
+    check(model_of("lasso", KFold(5)), 1e3 * X[order], y[order])
 
 
-def test_one_heavy_row(sides, rng):
+def test_one_heavy_row(rng):
     """The step is stable without it, as if it were there."""
     X, y = drawn(rng)
     weights = np.ones(N_ROWS)
     weights[3] = 2 * N_ROWS
     cv = [(np.arange(600), np.arange(600, 1200)), (np.arange(900), [900, 1000])]
     model = model_of("nesterov", cv)
-    check(sides, model, X, y, sample_weight=weights)
+    check(model, X, y, sample_weight=weights)
 
 
-def test_single_precision_stays(sides, rng):
+def test_single_precision_stays(rng):
     X, y = drawn(rng)
     X, y = X.astype(np.float32), y.astype(np.float32)
     model = model_of("nesterov")
-    check(sides, model, X, y, tolerance=1e-5)
+    check(model, X, y, tolerance=1e-5)
     assert model.coef_path_.dtype == np.float32
     assert model.cv_prediction_path_[3].dtype == np.float32
 
 
-def test_sparse_rows(sides, rng):
+def test_sparse_rows(rng):
     X, y = drawn(rng)
-    check(sides, model_of("lasso"), sparse.csr_matrix(X * (X > 0)), y)
+    check(model_of("lasso"), sparse.csr_matrix(X * (X > 0)), y)
 
 
 def test_no_pass_goes_through_the_rows(monkeypatch, rng):
@@ -216,22 +209,22 @@ def test_no_array_has_all_rows_and_iterates(rng):
 # ------------------------------------------------------------------ warm starts
 
 
-def test_a_run_goes_on_whichever_rows_its_parts_are_on(sides, rng):
+def test_a_run_goes_on_whichever_rows_its_parts_are_on(rng):
     X, y = drawn(rng)
     whole = model_of("nesterov").set_params(tol=0).fit(X, y)
     for first, then in ((False, True), (True, False), (True, True)):
         part = model_of("nesterov").set_params(tol=0, max_iter=9, warm_start=True)
         for n_updates, on_few in ((9, first), (20, then)):
-            fit = sides.fitted if on_few else sides.plainly
+            fit = fit_reduced if on_few else fit_plainly
             fit(part.set_params(max_iter=n_updates), X, y)
         assert_same(part, whole, EXACT)
 
 
-def test_a_path_goes_on(sides, rng):
+def test_a_path_goes_on(rng):
     X, y = drawn(rng)
     stopping = TrajectoryEarlyStoppingCV(model_of("lasso"), criterion="cv", patience=10)
-    assert sides.fitted(stopping, X, y) == "PseudoRowData"
-    plain = sides.plainly(clone(stopping), X, y)
+    assert fit_reduced(stopping, X, y) == "PseudoRowData"
+    plain = fit_plainly(clone(stopping), X, y)
     assert stopping.estimator_.n_iter_ == plain.estimator_.n_iter_
     np.testing.assert_allclose(stopping.path_, plain.path_, rtol=EXACT)
 
@@ -240,11 +233,11 @@ def test_a_path_goes_on(sides, rng):
 
 
 @pytest.mark.parametrize("n_targets", [None, 2])
-def test_predictions_are_read_like_an_array(n_targets, sides, rng):
+def test_predictions_are_read_like_an_array(n_targets, rng):
     X, y = drawn(rng, n_targets)
     model = model_of("gd")
-    sides.fitted(model, X, y)
-    expected = sides.plainly(clone(model), X, y).cv_prediction_path_
+    fit_reduced(model, X, y)
+    expected = fit_plainly(clone(model), X, y).cv_prediction_path_
     path = model.cv_prediction_path_
     assert (len(path), path.ndim, path.shape, path.dtype) == (
         len(expected),
@@ -272,24 +265,24 @@ def test_predictions_of_a_run_that_goes_on_take_no_memory(rng):
 
 
 @pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error"])
-def test_scorers_judge_them(scoring, sides, rng):
+def test_scorers_judge_them(scoring, rng):
     X, y = drawn(rng)
     stopping = TrajectoryEarlyStoppingCV(model_of("lasso"), criterion=scoring)
-    assert sides.fitted(stopping, X, y) == "PseudoRowData"
-    plain = sides.plainly(clone(stopping), X, y)
+    assert fit_reduced(stopping, X, y) == "PseudoRowData"
+    plain = fit_plainly(clone(stopping), X, y)
     np.testing.assert_allclose(stopping.path_, plain.path_, rtol=1e-10)
     assert stopping.best_score_se_ == pytest.approx(plain.best_score_se_, rel=1e-9)
 
 
-def test_linear_members_of_a_stopping_estimator_by_folds(sides, rng):
+def test_linear_members_of_a_stopping_estimator_by_folds(rng):
     X, y = drawn(rng)
     members = [
         ("lasso", TrajectoryLasso("path", max_iter=20)),
         ("least squares", IterativeRidge(0.0, solver="nesterov", max_iter=100)),
     ]
     stopping = TrajectoryEarlyStoppingCV(members, criterion="cv")
-    assert sides.fitted(stopping, X, y) == "PseudoRowData"
-    plain = sides.plainly(clone(stopping), X, y)
+    assert fit_reduced(stopping, X, y) == "PseudoRowData"
+    plain = fit_plainly(clone(stopping), X, y)
     assert stopping.best_iter_ == plain.best_iter_
     assert stopping.best_score_ == pytest.approx(plain.best_score_, rel=1e-10)
     assert stopping.best_score_se_ == pytest.approx(plain.best_score_se_, rel=1e-9)
@@ -311,38 +304,38 @@ def test_linear_members_of_a_stopping_estimator_by_folds(sides, rng):
     ],
     ids=["loo", "risk", "intervals", "one", "repeated", "many_folds", "one_update"],
 )
-def test_what_needs_single_rows_has_them(params, sides, rng):
+def test_what_needs_single_rows_has_them(params, rng):
     X, y = drawn(rng)
     model = model_of("lasso", 5).set_params(**params)
-    assert sides.fitted(model, X, y) == "ColumnData"
+    assert fit_reduced(model, X, y) == "ColumnData"
 
 
 @pytest.mark.parametrize(
     "params", [{"solver": "eigenpro"}, {"solver": "eigenpro", "batch_size": 100}]
 )
-def test_updates_of_single_rows_have_them(params, sides, rng):
+def test_updates_of_single_rows_have_them(params, rng):
     X, y = drawn(rng)
     model = model_of("nesterov", 5).set_params(**params)
-    assert sides.fitted(model, X, y) == "ColumnData"
+    assert fit_reduced(model, X, y) == "ColumnData"
     # Nor can a run that has begun with them go on without.
     model.set_params(warm_start=True, solver="gd", batch_size=None)
     if "batch_size" not in params:
-        assert sides.fitted(model, X, y) == "ColumnData"
+        assert fit_reduced(model, X, y) == "ColumnData"
 
 
-def test_targets_that_are_explained_keep_their_digits(sides, rng):
+def test_targets_that_are_explained_keep_their_digits(rng):
     """Errors would be differences of moments that agree in all digits."""
     X, _ = drawn(rng)
     y = X @ np.arange(1.0, N_COLUMNS + 1)
     noise = rng.standard_normal(N_ROWS)
     model = model_of("nesterov", max_iter=200)
-    assert sides.fitted(model, X, y) == "ColumnData"
-    assert sides.fitted(model, X, y + 1e-3 * noise) == "ColumnData"
+    assert fit_reduced(model, X, y) == "ColumnData"
+    assert fit_reduced(model, X, y + 1e-3 * noise) == "ColumnData"
     model.set_params(max_iter=60)
-    check(sides, model, X, y + 0.03 * noise)
+    check(model, X, y + 0.03 * noise)
 
 
-def test_an_estimate_of_single_rows_has_them(sides, rng):
+def test_an_estimate_of_single_rows_has_them(rng):
     def read_median(run):
         errors = (run.data.problem.target - run.trajectory.predictor) ** 2
         return {"median_path_": np.median(errors, axis=(1, 2))}
@@ -350,7 +343,7 @@ def test_an_estimate_of_single_rows_has_them(sides, rng):
     X, y = drawn(rng)
     register_estimate(Estimate("median", "median squared error", read_median))
     try:
-        assert sides.fitted(model_of("gd"), X, y) == "ColumnData"
+        assert fit_reduced(model_of("gd"), X, y) == "ColumnData"
     finally:
         unregister_estimate("median")
 

@@ -25,7 +25,8 @@ from skacv.optim.row_space import RowSpaceDesign, row_space
 from skacv.optim.schedules import GradientDescent
 from skacv.optim.updates import ProximalGradient
 from tests.cases import covering
-from tests.sides import Sides, assert_same
+from tests.runs import run_of
+from tests.sides import assert_same, fit_plainly, fit_reduced
 
 EXACT = 1e-10
 # Random probes are carried in single precision, on either side.
@@ -55,11 +56,6 @@ MODELS = {
 }
 
 
-@pytest.fixture
-def sides(monkeypatch):
-    return Sides(monkeypatch)
-
-
 def drawn(rng, name="", shape=(24, 90)):
     """Correlated columns far from zero, and targets that the model takes."""
     X = rng.standard_normal(shape) @ np.diag(np.linspace(0.1, 2, shape[1]))
@@ -82,30 +78,30 @@ def model_of(name, **params):
 
 
 @covering(name=MODELS, fit_intercept=[True, False], weighted=[False, True])
-def test_everything_is_that_of_the_columns(name, fit_intercept, weighted, sides, rng):
+def test_everything_is_that_of_the_columns(name, fit_intercept, weighted, rng):
     X, y = drawn(rng, name)
     weights = rng.uniform(0.5, 1.5, len(y)) if weighted else None
     model = model_of(name, fit_intercept=fit_intercept)
-    assert sides.fitted(model, X, y, sample_weight=weights) == "RowSpaceData"
-    plain = sides.plainly(clone(model), X, y, sample_weight=weights)
+    assert fit_reduced(model, X, y, sample_weight=weights) == "RowSpaceData"
+    plain = fit_plainly(clone(model), X, y, sample_weight=weights)
     assert_same(model, plain, PROBED if name == "probes" else EXACT)
 
 
 @pytest.mark.parametrize("name", ["nesterov", "path"])
-def test_several_targets(name, sides, rng):
+def test_several_targets(name, rng):
     X, y = drawn(rng)
     Y = y[:, None] + rng.standard_normal((len(y), 3))
     model = model_of(name)
-    assert sides.fitted(model, X, Y) == "RowSpaceData"
-    assert_same(model, sides.plainly(clone(model), X, Y), EXACT)
+    assert fit_reduced(model, X, Y) == "RowSpaceData"
+    assert_same(model, fit_plainly(clone(model), X, Y), EXACT)
 
 
 @pytest.mark.parametrize("name", ["gd", "huber", "no_penalty"])
-def test_intervals(name, sides, rng):
+def test_intervals(name, rng):
     X, y = drawn(rng)
     model = model_of(name, keep_data=True)
-    assert sides.fitted(model, X, y) == "RowSpaceData"
-    plain = sides.plainly(clone(model), X, y)
+    assert fit_reduced(model, X, y) == "RowSpaceData"
+    plain = fit_plainly(clone(model), X, y)
     for t in (5, 25):
         found, expected = (
             each.at_iteration(t).predict_interval(X[:4], 0.7) for each in (model, plain)
@@ -114,55 +110,55 @@ def test_intervals(name, sides, rng):
 
 
 @pytest.mark.parametrize("name", ["nesterov", "logistic"])
-def test_columns_of_very_little_variance_in_some_directions(name, sides, rng):
+def test_columns_of_very_little_variance_in_some_directions(name, rng):
     """Singular values from 1 to 1e-12, some of them zero: rows are repeated."""
     X, y = drawn(rng, name, (20, 60))
     left, _, right = np.linalg.svd(X, full_matrices=False)
     X = left @ np.diag(np.logspace(0, -12, 20)) @ right * 10
     X[1], y[1] = X[0], y[0]
     model = model_of(name).set_params(max_iter=100)
-    assert sides.fitted(model, X, y) == "RowSpaceData"
-    assert_same(model, sides.plainly(clone(model), X, y), EXACT)
+    assert fit_reduced(model, X, y) == "RowSpaceData"
+    assert_same(model, fit_plainly(clone(model), X, y), EXACT)
 
 
-def test_beyond_a_full_decomposition_the_step_is_the_same(sides, rng):
+def test_beyond_a_full_decomposition_the_step_is_the_same(rng):
     """Lanczos iterations start from the same vector of the rows."""
     X, y = drawn(rng, "logistic", (150, 700))
     model = model_of("logistic").set_params(risk=False, loo=False, max_iter=100)
-    assert sides.fitted(model, X, y) == "RowSpaceData"
-    assert_same(model, sides.plainly(clone(model), X, y), EXACT)
+    assert fit_reduced(model, X, y) == "RowSpaceData"
+    assert_same(model, fit_plainly(clone(model), X, y), EXACT)
 
 
-def test_single_precision_stays(sides, rng):
+def test_single_precision_stays(rng):
     X, y = drawn(rng, "logistic")
     X = X.astype(np.float32)
     model = model_of("logistic")
-    assert sides.fitted(model, X, y) == "RowSpaceData"
+    assert fit_reduced(model, X, y) == "RowSpaceData"
     assert model.coef_path_.dtype == np.float32
-    assert_same(model, sides.plainly(clone(model), X, y), 2e-5)
+    assert_same(model, fit_plainly(clone(model), X, y), 2e-5)
 
 
 @pytest.mark.filterwarnings("ignore:The largest column of X is")
 @pytest.mark.parametrize("name", ["gd", "logistic"])
-def test_sparse_rows_are_turned_where_few(name, sides, rng):
+def test_sparse_rows_are_turned_where_few(name, rng):
     X, y = drawn(rng, name, (12, 400))
     X = sparse.csr_matrix(X * (rng.random(X.shape) < 0.3))
     model = model_of(name)
-    assert sides.fitted(model, X, y) == "RowSpaceData"
-    assert_same(model, sides.plainly(clone(model), X, y), EXACT)
+    assert fit_reduced(model, X, y) == "RowSpaceData"
+    assert_same(model, fit_plainly(clone(model), X, y), EXACT)
     X = sparse.csr_matrix(X.toarray() * (rng.random(X.shape) < 0.03))
-    assert sides.fitted(model, X, y) == "ColumnData"
+    assert fit_reduced(model, X, y) == "ColumnData"
 
 
 @pytest.mark.parametrize("name", ["nesterov", "logistic", "multinomial"])
-def test_phases_end_where_no_coefficient_of_a_column_moves(name, sides, rng):
+def test_phases_end_where_no_coefficient_of_a_column_moves(name, rng):
     """Which coefficient is the largest depends on the basis."""
     X, y = drawn(rng, name)
     params = {"tol": 1e-3, "max_iter": 4000}
     model = model_of(name).set_params(**params)
-    sides.fitted(model, X, y)
+    fit_reduced(model, X, y)
     assert model.n_iter_ < 4000
-    assert model.n_iter_ == sides.plainly(clone(model), X, y).n_iter_
+    assert model.n_iter_ == fit_plainly(clone(model), X, y).n_iter_
 
 
 def test_most_updates_need_no_product_with_the_basis(monkeypatch, rng):
@@ -203,28 +199,29 @@ def test_no_product_has_the_columns_of_X(monkeypatch, rng):
 
 
 @pytest.mark.parametrize("name", ["gd", "nesterov", "logistic", "multinomial"])
-def test_a_run_goes_on_whichever_side_its_parts_are_on(name, sides, rng):
+def test_a_run_goes_on_whichever_side_its_parts_are_on(name, rng):
     X, y = drawn(rng, name)
     whole = model_of(name).set_params(tol=0).fit(X, y)
     for first, then in ((False, True), (True, False), (True, True)):
         part = model_of(name).set_params(tol=0, max_iter=9, warm_start=True)
         for n_updates, on_rows in ((9, first), (25, then)):
             part.set_params(max_iter=n_updates)
-            fit = sides.fitted if on_rows else sides.plainly
+            fit = fit_reduced if on_rows else fit_plainly
             fit(part, X, y)
         assert_same(part, whole, 1e-9)
-        assert [phase.n_updates for phase in part._phases] == [25]
+        phases = run_of(part, X, y).trajectory.phases  # nothing is left to be run
+        assert [phase.n_updates for phase in phases] == [25]
 
 
-def test_coefficients_outside_of_the_rows_are_gone_on_from_on_columns(sides, rng):
+def test_coefficients_outside_of_the_rows_are_gone_on_from_on_columns(rng):
     X, y = drawn(rng)
     other, _ = drawn(rng)
     model = model_of("gd", warm_start=True).fit(X, y)
-    plain = sides.plainly(model_of("gd", warm_start=True), X, y)
+    plain = fit_plainly(model_of("gd", warm_start=True), X, y)
     with pytest.warns(UserWarning, match="other data"):
-        assert sides.fitted(model, other, y) == "ColumnData"
+        assert fit_reduced(model, other, y) == "ColumnData"
     with pytest.warns(UserWarning, match="other data"):
-        sides.plainly(plain, other, y)
+        fit_plainly(plain, other, y)
     assert_same(model, plain, EXACT)
 
 
@@ -266,19 +263,19 @@ class SignDescent(GradientDescent):
     ],
     ids=["prox", "preconditioner", "signs", "weights", "equal_weights"],
 )
-def test_what_depends_on_the_columns_stays_on_them(model, sides, rng):
+def test_what_depends_on_the_columns_stays_on_them(model, rng):
     X, y = drawn(rng)
     model.set_params(cv=5, max_iter=50, risk=False, loo=False)
-    assert sides.fitted(model, X, y) == "ColumnData"
+    assert fit_reduced(model, X, y) == "ColumnData"
 
 
-def test_a_few_updates_are_not_worth_a_decomposition(sides, rng):
+def test_a_few_updates_are_not_worth_a_decomposition(rng):
     X, y = drawn(rng)
-    assert sides.fitted(IterativeRidge(max_iter=2), X, y) == "ColumnData"
-    assert sides.fitted(IterativeRidge(max_iter=2000), X, y) == "RowSpaceData"
+    assert fit_reduced(IterativeRidge(max_iter=2), X, y) == "ColumnData"
+    assert fit_reduced(IterativeRidge(max_iter=2000), X, y) == "RowSpaceData"
 
 
-def test_an_estimate_that_counts_coefficients_has_those_of_the_columns(sides, rng):
+def test_an_estimate_that_counts_coefficients_has_those_of_the_columns(rng):
     def read_count(run):
         count = np.count_nonzero(run.trajectory.coef, axis=(1, 2))
         return {"count_path_": count.astype(float), "count_se_path_": 0.0 * count}
@@ -287,7 +284,7 @@ def test_an_estimate_that_counts_coefficients_has_those_of_the_columns(sides, rn
     register_estimate(Estimate("count", "number of coefficients", read_count))
     try:
         model = model_of("gd")
-        assert sides.fitted(model, X, y) == "ColumnData"
+        assert fit_reduced(model, X, y) == "ColumnData"
         assert model.count_path_[-1] == X.shape[1]
     finally:
         unregister_estimate("count")

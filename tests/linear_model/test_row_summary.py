@@ -30,6 +30,7 @@ from skacv import (
 )
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.moments import Moments
+from tests.runs import assert_same_summary
 
 N_ROWS, N_COLUMNS, N_FOLDS = 600, 6, 4
 MODELS = {
@@ -240,10 +241,7 @@ def test_merging_in_any_order_and_grouping(rng):
     for found in (one, other):
         assert found.n_samples_seen_ == N_ROWS
         np.testing.assert_array_equal(found.sampled_indices_, whole.sampled_indices_)
-        for own, expected in zip(found._moments, whole._moments):
-            assert own.weight == pytest.approx(expected.weight)
-            np.testing.assert_allclose(own.mean, expected.mean, rtol=1e-12)
-            np.testing.assert_allclose(own.scatter, expected.scatter, rtol=1e-10)
+        assert_same_summary(found, whole, rtol=1e-11)
 
 
 def test_folds_are_balanced_and_do_not_follow_the_order_of_rows():
@@ -279,11 +277,12 @@ def test_from_arrays(kind, rng, tmp_path, set_limits):
             source, expected, y = source[100:], X[100:], y[100:]
     if kind == "csr":
         source = sparse.csr_matrix(X)
-    found = RowSummary.from_arrays(source, y, n_folds=1, n_sampled=20)._total()
-    together = np.column_stack([expected, y])
-    np.testing.assert_allclose(found.mean, together.mean(axis=0), rtol=1e-12)
-    scatter = np.cov(together.T, ddof=0) * len(together)
-    np.testing.assert_allclose(found.scatter, scatter, rtol=1e-9, atol=1e-9)
+    found = RowSummary.from_arrays(source, y, n_folds=1, n_sampled=20)
+    model = IterativeRidge(10.0, max_iter=30, tol=0, loo=False, risk=False)
+    actual, desired = clone(model).fit(found), clone(model).fit(expected, y)
+    np.testing.assert_allclose(actual.coef_path_, desired.coef_path_, 1e-9, 1e-9)
+    np.testing.assert_allclose(actual.intercept_path_, desired.intercept_path_, 1e-9)
+    np.testing.assert_allclose(actual.train_path_, desired.train_path_, 1e-9)
 
 
 def test_progress(rng):

@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular, toeplitz
 from scipy.special import expit
 from scipy.stats import norm
+from sklearn.base import clone
 
 from skacv import (
     IterativeRidge,
@@ -17,15 +18,14 @@ from skacv import (
     TrajectoryPoissonRegressor,
     TrajectoryRegressor,
 )
-from skacv._estimator.data.row_space import RowSpaceData
 from skacv._estimator.prediction.directions import KnownCovariance, Nodewise
-from skacv._estimator.run import data_reduction
 from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.schedules import Nesterov
 from skacv.risk.inference.scores import scores_at_the_end
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.curved_runs import drawn, run_of
+from tests.sides import fit_plainly, fit_reduced
 
 ESTIMATED = "coef", "estimate", "standard_error", "z", "p_value"
 LOSSES = [SquaredError(), Huber(1.0), Logistic(), SquaredHinge(), Poisson()]
@@ -119,9 +119,14 @@ def test_the_published_notebook():
 
 
 @pytest.fixture
-def fitted(rng):
+def rows(rng):
     X = rng.standard_normal((80, 12))
-    y = X[:, 0] + rng.standard_normal(80)
+    return X, X[:, 0] + rng.standard_normal(80)
+
+
+@pytest.fixture
+def fitted(rows):
+    X, y = rows
     return TrajectoryLasso(0.05, keep_data=True, random_state=0).fit(X, y)
 
 
@@ -349,20 +354,19 @@ def test_fits_that_have_nothing_to_say(rng):
 
 @pytest.mark.parametrize(
     "model",
-    [IterativeRidge(1.0, max_iter=40), TrajectoryLogisticRegression(0.1, max_iter=40)],
+    [IterativeRidge(1.0), TrajectoryLogisticRegression(0.1, max_iter=40)],
     ids=["squared", "logistic"],
 )
-def test_runs_in_the_space_of_the_rows(model, rng, monkeypatch):
+def test_runs_in_the_space_of_the_rows(model, rng):
     """More columns than rows: the same as on the columns."""
-    X = rng.standard_normal((60, 150))
-    y = (X[:, 0] + rng.standard_normal(60) > 0).astype(int)
+    X = rng.standard_normal((40, 300))
+    y = (X[:, 0] + rng.standard_normal(40) > 0).astype(int)
     model.set_params(keep_data=True, risk="exact", random_state=0)
-    tables = []
-    for pays in (True, False):
-        monkeypatch.setattr(data_reduction, "rotation_pays", lambda *_, pays=pays: pays)
-        fitted = model.fit(X, y)
-        assert isinstance(fitted._data, RowSpaceData) == pays
-        tables.append(fitted.coef_table([0, 140], covariance=np.eye(150)))
+    assert fit_reduced(model, X, y) == "RowSpaceData"
+    plain = fit_plainly(clone(model), X, y)
+    tables = [
+        each.coef_table([0, 290], covariance=np.eye(300)) for each in (model, plain)
+    ]
     # Of classes, by random signs, and coordinates of single precision.
     for name in ESTIMATED:
         np.testing.assert_allclose(tables[0][name], tables[1][name], rtol=1e-3)
@@ -497,13 +501,13 @@ def test_means_of_several_targets_sparse_rows_and_the_stopped_one(rng):
     assert not hasattr(logistic, "predict_mean_interval")
 
 
-def test_the_mean_row_has_the_mean_target(fitted):
+def test_the_mean_row_has_the_mean_target(rows, fitted):
     """Its interval is that of the mean of y, by any directions."""
-    data = fitted._data
-    middle = data.center[:, 0]
-    found = fitted.predict_mean_interval(middle[None], covariance="nodewise")
-    np.testing.assert_allclose(found.mean(), data.y.mean(), rtol=1e-6)
-    known = fitted.predict_mean_interval(middle[None], covariance=np.eye(12))
+    X, y = rows
+    middle = X.mean(axis=0, keepdims=True)
+    found = fitted.predict_mean_interval(middle, covariance="nodewise")
+    np.testing.assert_allclose(found.mean(), y.mean(), rtol=1e-6)
+    known = fitted.predict_mean_interval(middle, covariance=np.eye(12))
     np.testing.assert_allclose(found, known, rtol=1e-6)
 
 

@@ -24,6 +24,7 @@ from skacv._estimator.prediction.prediction_intervals import (
 )
 from skacv.optim.losses import LOSSES, Huber, Poisson, SquaredError
 from skacv.risk.intervals import held_out_sizes
+from tests.sides import fit_reduced
 
 from ...oracles import scaled_ends
 
@@ -296,8 +297,8 @@ def test_rows_of_fit_are_on_the_columns_of_new_rows(model, storage, weighted, rn
 def test_more_columns_than_rows(rng):
     X = rng.standard_normal((40, 300))
     y = X[:, 0] + rng.standard_normal(40)
-    model = ridge(risk=False, max_iter=300, tol=0).fit(X, y)
-    assert type(model._data).__name__ == "RowSpaceData"
+    model = ridge(risk=False, max_iter=300, tol=0)
+    assert fit_reduced(model, X, y) == "RowSpaceData"
     kept, new = on_kept_columns(model, np.arange(40), X)
     np.testing.assert_array_equal(kept, new)
     assert model.predict_interval(X[:3], method="scaled").shape == (3, 2)

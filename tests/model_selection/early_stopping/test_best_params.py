@@ -13,6 +13,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
+from tests.runs import stopped_at
 
 
 def flatness(estimator, X, y):
@@ -57,13 +58,13 @@ def test_no_strength_is_named_where_none_was_used(case, rng):
         assert peer.intercept_ == pytest.approx(model.intercept_)
 
 
-def test_every_other_iterate_of_an_exact_path_is_the_peer_with_its_alpha(rng):
+@pytest.mark.parametrize("t", [1, 2, 20, 41])
+def test_every_other_iterate_of_an_exact_path_is_the_peer_with_its_alpha(t, rng):
     X, y = rng.standard_normal((40, 4)), rng.standard_normal(40)
-    model = IterativeRidge("path", **EXACT).fit(X, y)
-    assert model._parameters_at(0) == model._parameters_at(-1 - model.n_iter_) == {}
-    for t in range(1, model.n_iter_ + 1):
-        peer = Ridge(**model._parameters_at(t)).fit(X, y)
-        np.testing.assert_allclose(model.coef_path_[t], peer.coef_, rtol=1e-6)
+    model = stopped_at(t, IterativeRidge("path", **EXACT), X, y)
+    assert model.best_iter_ == t
+    peer = Ridge(**model.best_params_).fit(X, y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-6)
 
 
 def test_a_member_that_is_kept_at_its_start(rng):

@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skacv import Staged
+from skacv import Staged, TrajectoryEarlyStoppingCV
 
 from .cases import assert_same_fits, boosted
 
@@ -50,7 +50,8 @@ def test_steps_before_are_fitted_to_the_rows_of_each_fold(data):
         model.estimator_[0].mean_, StandardScaler().fit(X).mean_
     )
     assert not hasattr(pipe[0], "mean_")
-    assert model._parameters_at(3) == {"sgdregressor__max_iter": 3}
+    stopped = TrajectoryEarlyStoppingCV(pipe, cv=KFold(3)).fit(X, y)
+    assert stopped.best_params_ == {"sgdregressor__max_iter": stopped.best_iter_}
 
 
 def test_a_pipeline_of_one_step(data):

@@ -53,9 +53,24 @@ def test_patience_ends_the_run_and_its_folds(data):
     assert model.best_iter_ == whole.best_iter_
     assert model.best_iter_ + 10 <= model.estimator_.n_iter_ < 60
     np.testing.assert_array_equal(model.path_, whole.path_[: len(model.path_)])
-    assert Staged(boosted())._default_patience() == 50
-    assert Staged(MLPRegressor())._default_patience() == 10
-    assert Staged(RandomForestRegressor())._default_patience() is None
+
+
+@pytest.mark.parametrize(
+    ("estimator", "patience"),
+    [
+        (boosted(max_iter=500), 50),
+        (MLPRegressor(max_iter=100, random_state=0), 10),
+        (RandomForestRegressor(60, max_depth=2, random_state=0), None),
+    ],
+    ids=str,
+)
+def test_default_patience(estimator, patience, rng):
+    """Trees of a forest are averaged: the best stage of them is one by chance."""
+    X, noise = rng.standard_normal((60, 4)), rng.standard_normal(60)
+    stopping = TrajectoryEarlyStoppingCV(Staged(estimator, cv=2))
+    found = clone(stopping).fit(X, noise)
+    expected = stopping.set_params(patience=patience).fit(X, noise)
+    np.testing.assert_array_equal(found.path_, expected.path_)
 
 
 def test_patience_does_not_count_from_the_mean(rng):
