@@ -318,7 +318,9 @@ class MatrixDesign(InMemoryDesign):
     def dot(self, coef):
         product = self._times(coef)
         if self.center is not None:
-            product -= self._rest_of_center(coef.dtype).T @ coef
+            is_double = coef.dtype == self.dtype
+            center = self.center if is_double else self._rest_of_center(coef.dtype)
+            product -= center.T @ coef
         if self.row_scale is not None:
             product *= self.row_scale
         return product
@@ -328,7 +330,9 @@ class MatrixDesign(InMemoryDesign):
             slopes = slopes * self.row_scale.astype(slopes.dtype, copy=False)
         product = self._transpose_times(slopes)
         if self.center is not None:
-            product -= self._rest_of_center(slopes.dtype) * slopes.sum(axis=0)
+            is_double = slopes.dtype == self.dtype
+            center = self.center if is_double else self._rest_of_center(slopes.dtype)
+            product -= center * slopes.sum(axis=0)
         return product
 
     def _rest_of_center(self, dtype):

@@ -6,10 +6,7 @@ import numpy as np
 
 
 class ComparesArrays:
-    """Equal to another of its class if the fields are, arrays entry by entry.
-
-    For a ``dataclass(eq=False)``. Fields with ``compare=False`` are left out.
-    """
+    """Equality by fields, of arrays entry by entry, for a ``dataclass(eq=False)``."""
 
     def __eq__(self, right):
         if type(right) is not type(self):
