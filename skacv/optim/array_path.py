@@ -2,7 +2,7 @@
 
 The record of a run is its coefficients. Linear predictors are products with X, computed
 for many iterates at a time when they are read; no array of all iterates and rows is
-made. A kernel's predictors come from its updates and are stored.
+made. The predictors of a kernel are computed by its updates, and are stored.
 """
 
 from abc import ABC, abstractmethod

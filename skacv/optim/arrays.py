@@ -1,8 +1,8 @@
 """The design of an array: NumPy's, or one that stays on its device.
 
 An array of any namespace of the array API (PyTorch, CuPy, JAX) may be on any device.
-Products with it are taken there. What goes in and comes out (coefficients, predictors,
-slopes, inner products) is NumPy: it is small beside X, and all else runs as it does.
+Products with it are computed there. Their factors and results (coefficients,
+predictors, slopes, inner products) are small relative to X, and are arrays of NumPy.
 """
 
 from typing import Any

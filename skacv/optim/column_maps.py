@@ -1,4 +1,4 @@
-"""Columns as every fit has them, where fits standardise them by their own rows."""
+"""Columns that every fit standardises by its own rows."""
 
 from dataclasses import dataclass
 

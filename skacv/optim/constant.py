@@ -1,4 +1,4 @@
-"""WithConstant: the columns of a matrix and a last one of ones, which is not stored."""
+"""A matrix with a last column of ones, which is not stored."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""How far a run has come in directions of little curvature."""
+"""How far a run has converged in directions of small curvature."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a computation costs: the one place for "is the other way cheaper".
+"""Costs of computations, by which one way or another is chosen.
 
 The unit is one multiplication and addition of a large matrix product in double
 precision, in one thread. ``python -m benchmarks.costs`` measures every constant; they

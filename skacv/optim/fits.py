@@ -1,7 +1,7 @@
 """Fits of one problem with several weights of its rows: a run and its refits.
 
-A refit without some rows is the same problem with other row weights. All fits share
-every pass over X.
+A refit without some rows has weights of zero for these rows. All fits share every pass
+over X.
 """
 
 from dataclasses import dataclass, replace

@@ -2,9 +2,9 @@
 
 A function f = sum_j a_j k(x_j, .) has one coefficient for each training row, and its
 linear predictors are K a. The gradient of a sum over rows of losses is the function
-whose coefficients are the slopes at these rows, so ``t_dot`` multiplies with nothing.
-Inner products of functions are a'K b: that is the inner product in which a ridge
-penalty is taken, directions are orthonormal, and ``t_dot`` is the adjoint of ``dot``.
+whose coefficients are the slopes of these rows, so ``t_dot`` needs no product. Inner
+products of functions are a'K b: in this inner product a ridge penalty is a norm,
+directions are orthonormal, and ``t_dot`` is the adjoint of ``dot``.
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The kernel matrix of the training rows: kept, or computed in blocks again."""
+"""The kernel matrix of the training rows, kept or computed again block by block."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Means and second moments of rows: pseudo-rows, and gradients of the squared error.
 
-Rows with the same weights in all fits, but for a factor, are a group: folds take one
-pass.
+Rows whose weights in all fits are equal up to a factor are a group, so that a run and
+its folds take one pass.
 """
 
 import numpy as np

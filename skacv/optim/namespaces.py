@@ -1,4 +1,4 @@
-"""Arrays of other namespaces, such as on a GPU, and their conversion."""
+"""Arrays of other namespaces, on a GPU for instance, and their conversion."""
 
 from sys import modules
 

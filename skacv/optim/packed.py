@@ -1,4 +1,4 @@
-"""Eigenvalues of a symmetric matrix of which one triangle is kept: half the memory."""
+"""Eigenvalues of a symmetric matrix of which one triangle is stored."""
 
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal

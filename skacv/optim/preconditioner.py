@@ -7,9 +7,9 @@ eigenpairs of the second moments of a subsample of the rows,
 
     P = I - sum_{j <= q} (1 - (lambda_{q+1} / lambda_j)^a) e_j e_j',    a = .95,
 
-multiplies every gradient, so that the q top directions do not limit the step any
-more. The e_j are unit coefficients in the inner product of the design: of columns,
-or of functions (dual coefficients of a kernel).
+multiplies every gradient, so that the q top directions no longer limit the step. The
+e_j have norm one in the inner product of the design: of columns, or of functions (dual
+coefficients of a kernel).
 """
 
 from dataclasses import dataclass, field

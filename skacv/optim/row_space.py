@@ -1,4 +1,4 @@
-"""The design of a matrix with more columns than rows, on a basis of its rows."""
+"""The design of a matrix with more columns than rows, in a basis of its rows."""
 
 import numpy as np
 from scipy.linalg import qr

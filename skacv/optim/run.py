@@ -1,7 +1,7 @@
 """Run a plan on a problem, and record every iterate.
 
-:class:`Iterates` moves fits on by updates. :func:`run` lets one fit follow a plan and
-records it; refits that leave rows out follow the record in the same way
+:class:`Iterates` applies updates to fits. :func:`run` applies those of a plan to one
+fit and records its iterates; refits without some rows apply the recorded updates
 (:mod:`skacv.risk.left_out.replicas`).
 """
 

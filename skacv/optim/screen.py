@@ -1,16 +1,16 @@
-"""Updates with a prox, taken on the columns that they can move.
+"""Updates with a prox, on the few columns that they can change.
 
-A coefficient that is zero in the last two iterates of every fit stays zero while its
-gradient x_j's is under the threshold of the prox. The gradients of
-other columns need only be bounded, and a bound takes no product with X,
+A coefficient that is zero in the last two iterates of every fit stays zero as long as
+its gradient x_j's is below the threshold of the prox. For such columns a bound of the
+gradient is enough, which takes no product with X:
 
-    |x_j's| <= |(X'Q c)_j| + ||x_j|| ||s - Q c||,        c = Q's,
+    |x_j's| <= |(X'Q c)_j| + ||x_j|| ||s - Q c||,        c = Q's.
 
-where Q are orthonormal slopes whose products with X are there already: slopes change
-little from one update to the next. So an update is taken on working columns: those
-that are not zero, and those that the bound lets move. A few more that it lets move join
-them; for many more, X is multiplied with the present slopes, by which Q grows. Iterates
-are those of all columns, to rounding.
+Q are orthonormal slopes of earlier updates, whose products with X are kept; slopes
+change little from one update to the next. An update is on the working columns: those
+with nonzero coefficients, and those that the bounds allow to change. If the bounds
+allow a few more, these join; if many, X is multiplied with the present slopes, by which
+Q grows. Iterates are those of all columns, to rounding.
 """
 
 import numpy as np
@@ -228,7 +228,7 @@ class Screen:
             elif self.working is not None and len(self.working) <= 2 * n_working:
                 mask[self.working.index] = False
                 self._join(mask)
-            else:  # more than half of the working columns are of no use
+            else:  # the first choice, or most of the working columns are of no use
                 self.working = WorkingColumns(design)
                 self._join(mask)
 

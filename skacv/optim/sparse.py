@@ -1,4 +1,4 @@
-"""SparseDesign: a CSR matrix, lazily centred and scaled."""
+"""The design of a CSR matrix, centred and scaled as it is read."""
 
 import numpy as np
 from scipy import sparse

@@ -19,9 +19,8 @@ All of them have
 ``advance(fits, penalty, state)``
     the state after the update, for all fits that run side by side.
 
-Whoever reads a run asks :class:`ProximalGradient` for the pieces: ``point``, ``apply``,
-``tangent`` and ``multipliers`` are the same step for coefficients, for derivatives and
-in an eigenbasis.
+Estimates use the parts of :class:`ProximalGradient`: ``point`` and ``apply`` are its
+step for coefficients, ``tangent`` for derivatives and ``multipliers`` in an eigenbasis.
 """
 
 from abc import ABC, abstractmethod
