@@ -172,6 +172,11 @@ class TrajectoryModel(CallbackSupportMixin, ComparedModel):
     def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem of the samples, and the folds of samples as rows of it."""
         data = column_data(samples, encoded, self.fit_intercept, self.standardize)
+        needs_rows = False
+        for estimate in run.estimates:
+            needs_rows |= estimate.needs != "moments"
+        if needs_rows and len(data.rows) >= len(data.center):
+            return data, folds
         return reduce_data(self, run, data, folds, recorded)
 
     def _side_runs(self, run):
