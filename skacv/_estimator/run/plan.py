@@ -120,7 +120,7 @@ class Solver:
     schedule: Any
 
     def on(self, problem, seed):
-        """The schedule for a problem; what is random in it is drawn by the seed."""
+        """The schedule for a problem; the seed draws all that is random in it."""
         return self.schedule
 
     def update(self, n_rows):
@@ -133,7 +133,7 @@ class Solver:
         # the curvature of the penalty: the largest, if it is not given.
         if smoothness is None:
             smoothness = smoothness_under(schedule, problem)
-        smoothness += curvature
+        smoothness = smoothness + curvature
         if smoothness == 0:
             return 1.0
         step_size = self.automatic_step(smoothness, schedule, problem)
@@ -249,7 +249,7 @@ class ModelSpec:
         return self.takes_summaries and sees_moments_alone(self.solver.update(2))
 
     def penalty_on(self, n_columns, strength):
-        """The penalty of all coefficients but an intercept."""
+        """The penalty of ``n_columns`` coefficients, of which an intercept has none."""
         if self.is_quadratic or not self.fit_intercept:
             return self.penalty(strength, n_columns)
         return except_last(self.penalty(strength, n_columns - 1), n_columns)
@@ -283,7 +283,7 @@ class ModelSpec:
         return [Phase(penalty(value), schedule, self.max_iter) for value in strengths]
 
     def _stable_step(self, data, phase, folds):
-        """A step at which no fold diverges: any, where that is certain beforehand."""
+        """The largest step stable in all folds; infinite if that of the phase is."""
         problem = data.problem
         rule = self.refit(data).of_run(Trajectory.planned([phase]))
         counts = counts_in(folds, len(problem.target))
