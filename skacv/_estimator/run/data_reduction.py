@@ -138,17 +138,13 @@ class PseudoRowData(ColumnData):
     def held_out_paths(self, record, folds):
         return self.all_rows.held_out_paths(record, self.all_folds)
 
-    # There are many of them, and a run may be read again and again.
+    # There are many held-out samples, and a run may be read again and again.
     @cached_property
     def _held_out(self):
-        samples = self.all_rows.held_out_samples(self.all_folds)
-        return samples, self.all_rows.held_out_targets(self.all_folds)
+        return self.all_rows.held_out(self.all_folds)
 
-    def held_out_samples(self, folds):
-        return self._held_out[0]
-
-    def held_out_targets(self, folds):
-        return self._held_out[1]
+    def held_out(self, folds):
+        return self._held_out
 
 
 def on_pseudo_rows(data, folds):

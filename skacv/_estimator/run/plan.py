@@ -16,6 +16,7 @@ from ...optim.updates import Pass, ProximalGradient
 from ...risk.cost import RunCost
 from ...risk.held_out_rows import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
+from ..data.standardized import Standardized
 
 # Solvers that are schedules of a step size and all rows alone.
 SCHEDULES = {
@@ -258,11 +259,12 @@ class ModelSpec:
         """The rule by which rows are left out of the fit."""
         # A gradient of dual coefficients is a sum over rows, times step_size / n as it
         # is, so a refit is stable wherever the run is.
+        scales = isinstance(data.columns, Standardized) and not self.is_dual
         return LeaveOutRule(
             refits_intercept=data.is_centered,
             is_sum=self.strengths.is_sum,
             renormalises=not self.is_dual,
-            columns=None if self.is_dual else data.columns,
+            columns=data.columns if scales else None,
         )
 
     def plan(self, data, seed, folds=()):
