@@ -72,6 +72,9 @@ def mapped(attributes, convert):
 
 def in_numpy(estimator):
     """An estimator whose fitted arrays are NumPy's: itself, or its NumPy view."""
+    fitted = vars(estimator)
+    if type(fitted.get("coef_", fitted.get("dual_coef_"))) is np.ndarray:
+        return estimator  # all arrays are on the device of the coefficients
     on_device = _device_arrays(estimator)
     if not on_device:
         return estimator
@@ -142,8 +145,8 @@ def _device_arrays(estimator):
     """Fitted arrays that are not NumPy's, by their names."""
     fitted = vars(estimator)
     coef = fitted.get("coef_", fitted.get("dual_coef_"))
-    if type(coef) is np.ndarray or not is_foreign_type(coef):
-        return {}  # the rest is on the same device
+    if not is_foreign_type(coef):
+        return {}
     if not _can_follow(estimator) or fitted.get("_is_numpy_view"):
         return {}
     return {

@@ -7,7 +7,7 @@ from dask.base import tokenize
 from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import to_python_scalar
-from .._estimator.run.conditioning import warn_of_uneven_columns
+from .._estimator.run.fit import warn_of_uneven_columns
 from .._estimator.run.source import Source
 from ..optim.array_path import PathCache
 from ..optim.updates import ProximalGradient

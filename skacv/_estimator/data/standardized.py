@@ -30,9 +30,6 @@ class AsPassed:
 
     from_passed = to_passed
 
-    def of_fits(self, design, weights):
-        return None
-
 
 AS_PASSED = AsPassed()
 

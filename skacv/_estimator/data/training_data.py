@@ -59,19 +59,14 @@ class TrainingData:
             return paths
         return [path.on_rows(rows < n_single) for path, (_, rows) in zip(paths, folds)]
 
-    def single_rows(self, folds):
-        """The held-out rows of folds that are single samples."""
-        return [rows[rows < self.problem.n_single] for _, rows in folds]
-
-    def held_out_samples(self, folds):
-        """The held-out samples of every fold of rows of the problem."""
-        return [self.rows[held_out] for held_out in self.single_rows(folds)]
-
-    def held_out_targets(self, folds):
-        """The targets of these samples, fold after fold."""
-        return np.concatenate(
-            [self.y[held_out] for held_out in self.single_rows(folds)]
-        )
+    def held_out(self, folds):
+        """The samples that every fold holds out, and their targets, fold after fold."""
+        samples, targets = [], []
+        for _, rows in folds:
+            rows = rows[rows < self.problem.n_single]
+            samples.append(self.rows[rows])
+            targets.append(self.y[rows])
+        return samples, np.concatenate(targets)
 
     @property
     def dtype(self):

@@ -294,7 +294,7 @@ def read_folds(run):
         )
         values = run.so_far.first(("cv", fold), len(predictor), losses)
         by_fold.append(problem.reported_losses(values))
-    by_fold, samples = np.stack(by_fold, axis=1), data.held_out_samples(folds)
+    by_fold, (samples, targets) = np.stack(by_fold, axis=1), data.held_out(folds)
     path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
     if len(folds) == 1:  # no spread over folds, but over rows or groups
         units = units_of(samples[0], run.groups)
@@ -309,7 +309,7 @@ def read_folds(run):
         "cv_fold_path_": by_fold,
         "cv_prediction_path_": HeldOutPath(paths, data.predictions(estimator)),
         "cv_indices_": samples,
-        "cv_target_": data.held_out_targets(folds),
+        "cv_target_": targets,
     }
 
 

@@ -24,7 +24,8 @@ from .plan import sees_moments_alone
 
 def reduce_data(estimator, run, data, folds, recorded):
     """The data of a run, and the folds as their rows: fewer, where that saves time."""
-    # ``recorded`` is the estimator, if the run continues its record, else None.
+    # For fewer rows than columns, or estimates that need moments alone. ``recorded`` is
+    # the estimator, if the run continues its record, else None.
     if data.problem.design.is_on_device:
         # Products cost little there, and a basis of the rows would be as large as X.
         return data, folds
@@ -37,13 +38,10 @@ def reduce_data(estimator, run, data, folds, recorded):
         updates.append(phase.first_update)
     if n_rows < n_features:
         rotated = _in_row_space(estimator, run, data, folds, recorded, updates)
-        if rotated is not None:
-            return rotated, folds
+        return (data if rotated is None else rotated), folds
     # Many more rows than columns: few rows with the same moments. A single fold has its
     # standard error over its rows.
     needs_rows = not spec.is_quadratic or len(folds) == 1 or estimator.keep_data
-    for estimate in run.estimates:
-        needs_rows |= estimate.needs != "moments"
     if not needs_rows and all(map(sees_moments_alone, updates)):
         # Whether products with X of a run and its folds cost more than its moments.
         n_outputs = data.problem.target.shape[1]
@@ -140,17 +138,13 @@ class PseudoRowData(ColumnData):
     def held_out_paths(self, record, folds):
         return self.all_rows.held_out_paths(record, self.all_folds)
 
-    # There are many of them, and a run may be read again and again.
+    # There are many held-out samples, and a run may be read again and again.
     @cached_property
     def _held_out(self):
-        samples = self.all_rows.held_out_samples(self.all_folds)
-        return samples, self.all_rows.held_out_targets(self.all_folds)
+        return self.all_rows.held_out(self.all_folds)
 
-    def held_out_samples(self, folds):
-        return self._held_out[0]
-
-    def held_out_targets(self, folds):
-        return self._held_out[1]
+    def held_out(self, folds):
+        return self._held_out
 
 
 def on_pseudo_rows(data, folds):

@@ -6,7 +6,9 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_regressor
+from scipy.optimize import minimize_scalar
+from sklearn.base import is_regressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..._compat import (
@@ -16,29 +18,26 @@ from ..._compat import (
     with_callbacks,
 )
 from ..._warnings import warn
-from ...optim import costs
 from ...optim.array_path import PathCache
 from ...optim.blocks import threads_for
+from ...optim.contraction import Shares
+from ...optim.design import ROUNDINGS
 from ...optim.trajectory import Trajectory, first_updates, n_planned_updates
-from ...risk.left_out.methods import is_cheap
 from ...risk.left_out.replicas import replicas_at_a_time
 from ...risk.left_out.side_runs import SideFolds
-from ..collections import is_collection, on_workers
 from ..data.row_space import phases_on
 from ..data.training_data import column_data, replace_fitted
-from ..devices import attributes_on_device_of, in_numpy, of_record
+from ..devices import attributes_on_device_of, in_numpy
 from ..estimates.fitted_state import MOST_KEPT
 from ..estimates.folds import routing_of
-from ..estimates.held_out import held_out_losses_of
-from ..estimates.left_out import FEWEST_ROWS, unseen_folds
+from ..estimates.left_out import unseen_folds
 from ..estimates.readers import ESTIMATES, read
-from ..estimates.recording import SECONDS_TO_READ, Limit, Price
 from ..parameters import are_same, snapshot
-from .conditioning import warn_of_far_targets, warn_of_uneven_columns
+from .compared import ComparedModel
 from .data_reduction import reduce_data
 from .plan import ModelSpec
 from .progress import FitProgress
-from .source import Source, shape_of, source_of, takes_moments_of
+from .source import Source, source_of
 from .warm_start import as_recorded, starting_point
 
 # Parameters that may change while a run continues.
@@ -78,13 +77,12 @@ class FitRun:
     settings: dict | None = None
 
 
-class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
+class TrajectoryModel(CallbackSupportMixin, ComparedModel):
     """Base class of models that record their trajectory and estimate its risk."""
 
     # A subclass defines ``_spec()``, a ModelSpec of its run, and ``_encoded_samples(X,
     # y, sample_weight)``, which returns validated Samples and an EncodedTarget.
     _follows_X = True
-    _live = None  # the run, while it may be continued
     get_metadata_routing = routing_of
 
     # ------------------------------------------------------------------ fit
@@ -174,6 +172,11 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem of the samples, and the folds of samples as rows of it."""
         data = column_data(samples, encoded, self.fit_intercept, self.standardize)
+        needs_rows = False
+        for estimate in run.estimates:
+            needs_rows |= estimate.needs != "moments"
+        if needs_rows and len(data.rows) >= len(data.center):
+            return data, folds
         return reduce_data(self, run, data, folds, recorded)
 
     def _side_runs(self, run):
@@ -208,94 +211,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         warn_of_uneven_columns(data.observed, trajectory, data.has_constant)
         if data.has_constant and is_regressor(self):
             warn_of_far_targets(data.problem, trajectory)
-
-    def _release(self):
-        """Free memory that only further updates need."""
-        self._live = None
-
-    def _check_data(self, X, y, sample_weight=None):
-        """Raise the error that ``fit`` would raise on invalid data."""
-        if not is_collection(X):  # workers check those
-            spec = self._spec()
-            source_of(spec, X, y, sample_weight).validate(self, spec)
-
-    def _loss_on(self, X, y):
-        """The loss of rows, if ``fit`` is called with these data."""
-        spec = self._spec()
-        if is_collection(X) and not (spec.is_dual or takes_moments_of(spec, X)):
-            return on_workers("data").loss_on(self, y)
-        source = source_of(spec, X, y, None)
-        source.validate(self, spec)
-        return source.loss
-
-    @of_record
-    def _parameters_at(self, t):
-        """The parameter of the penalty at iterate ``t``, if it has several values."""
-        strengths = self._spec().strengths
-        if np.ndim(strengths.values) == 0 and not strengths.is_path:
-            return {}
-        if t % (self.n_iter_ + 1) == 0:
-            # No strength has been used at a start that the first update changes. A path
-            # of the lasso begins at its solution: all coefficients are zero.
-            for path in (vars(self).get("coef_path_"), self.intercept_path_):
-                if path is None or not np.array_equal(path[:1], path[1:2]):
-                    return {}
-        return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
-
-    def _ended_by(self):
-        """The Limit that has ended the run (strengths, max_iter), or None."""
-        strengths, last = self._spec().strengths, self._phases[-1]
-        if len(self._phases) < len(strengths):
-            return None
-        is_short = last.n_updates >= self.max_iter
-        unit = "passes" if last.first_update.n_batches else "updates"
-        values = getattr(self, f"{strengths.name}_path_")
-        few = f"max_iter={self.max_iter} may be too small"
-        if not self.standardize:
-            few += (
-                " (columns of uneven size need many updates: standardize=True, or a "
-                "StandardScaler before)"
-            )
-        if values[-1] == values[0] or last.penalty.strength == 0:
-            return Limit("max_iter", few, unit) if is_short else None
-        side = "below" if values[-1] < values[0] else "above"
-        advice = (
-            f"values of {strengths.name} {side} {values[-1]:.3g}, the last one, may be "
-            f"better{', or ' + few if is_short else ''}"
-        )
-        return Limit(strengths.name, advice, unit, last.n_updates)
-
-    def _default_patience(self):
-        """Iterates without an improvement after which ``patience="auto"`` stops."""
-        return self._spec().patience(vars(self).get("_phases", ()))
-
-    def _price(self, n_rows, n_columns, n_outputs):
-        """The Price of a run on data of a shape."""
-        spec, n_entries = self._spec(), n_rows * n_columns
-        smaller_side = min(n_rows, n_columns)
-        start, n_used = SECONDS_TO_READ * n_entries, n_entries
-        if spec.is_quadratic:
-            start += costs.SECONDS * costs.ENTRY * n_entries * smaller_side
-        if spec.is_of_moments:
-            n_used = smaller_side**2
-        # Products with X, of the run and five folds, and their held-out predictions.
-        update = n_outputs * (36 * costs.ENTRY * n_used + costs.ENTRY * n_entries)
-        update = costs.SECONDS * (100 * costs.CALL + update)
-        return Price(start, update, len(spec.strengths) * self.max_iter)
-
-    def _leaves_one_out_cheaply(self, X, y):
-        """Whether leave-one-out of every row takes about as long as a few folds."""
-        shape = shape_of(X)
-        if is_collection(X) or len(shape) != 2 or shape[0] < FEWEST_ROWS:
-            return False
-        return is_cheap(self._spec().cost(shape, y))
-
-    @of_record
-    def _held_out_losses(self, name, y):
-        """HeldOutLosses of "loo" or "cv", or None without held-out predictions."""
-        if self._row_weights is None:  # of a summary, or of rows on workers
-            return None
-        return held_out_losses_of(self, ESTIMATES[name], y)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -443,3 +358,67 @@ def in_use(spec, coef_path, intercept_path):
     """Coefficients of the last row of a path, as fitted attributes."""
     name = "dual_coef_" if spec.is_dual else "coef_"
     return {name: coef_path[-1].copy(), "intercept_": intercept_path[-1]}
+
+
+# ---------------------------------------------------------------- slow runs
+
+
+def warn_of_uneven_columns(
+    problem, trajectory, has_constant, n_sampled=500, ratio=10, share=0.1
+):
+    """Warn if large columns limit the step and small ones are far from their limits."""
+    # The largest is ``ratio`` times as large as a quarter of all columns, and these
+    # have covered less than a ``share`` of the distance to their limits.
+    if not trajectory.coef[-1].any():
+        return
+    for update, _ in trajectory.first_updates():
+        if not update.is_affine:
+            return
+        # A preconditioner makes columns more even.
+        if update.preconditioner is not None and len(update.preconditioner.rows):
+            return
+    n_rows = len(problem.target)
+    rows = np.unique(np.linspace(0, n_rows - 1, n_sampled).astype(int))
+    # The last column may be that of the intercept.
+    design = problem.design.features if has_constant else problem.design
+    design = design.rows(rows)
+    squares = design.column_sizes()[0] ** 2 / design.shape[0]
+    if design.center is not None:  # columns that are constant but for rounding
+        rounding = ROUNDINGS * np.finfo(float).eps * design.center[:, 0]
+        squares[squares <= rounding**2] = 0
+    squares = squares[squares > 0]
+    if not squares.size:
+        return
+    small = np.quantile(squares, 0.25, method="lower")
+    if squares.max() <= ratio**2 * small:
+        return
+    curvature = problem.loss.curvature_bound(problem.target) * small
+    covered = trajectory.followed_by(Shares(np.array([curvature]))).current[0]
+    if covered < share:
+        ratio = np.sqrt(squares.max() / small)
+        n_slow = np.count_nonzero(squares <= small)
+        warn(
+            f"The largest column of X is {ratio:.0f} times as large as at least "
+            f"{n_slow} of the {len(squares)} columns, and limits the step size: after "
+            f"{trajectory.n_updates} updates the coefficients of these have covered at "
+            f"most {100 * covered:.2g}% of the distance to their limits. "
+            "Scale the columns first (StandardScaler), or increase max_iter.",
+            ConvergenceWarning,
+        )
+
+
+def warn_of_far_targets(problem, trajectory):
+    """Warn where the last iterate predicts worse than the best constant, by 1%."""
+
+    def error(constant):
+        with np.errstate(over="ignore"):
+            return problem.mean_loss(np.full_like(problem.target, constant))
+
+    best = minimize_scalar(error, bracket=(0.0, 1.0)).fun
+    if problem.mean_loss(trajectory.predictor[-1]) > 1.01 * best:
+        warn(
+            "The last iterate predicts worse than a constant: the intercept has not "
+            "converged yet. Scale the columns (StandardScaler) and, where the loss "
+            "allows, the target (TransformedTargetRegressor), or increase max_iter.",
+            ConvergenceWarning,
+        )

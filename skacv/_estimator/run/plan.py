@@ -16,6 +16,7 @@ from ...optim.updates import Pass, ProximalGradient
 from ...risk.cost import RunCost
 from ...risk.held_out_rows import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
+from ..data.standardized import Standardized
 
 # Solvers that are schedules of a step size and all rows alone.
 SCHEDULES = {
@@ -120,7 +121,7 @@ class Solver:
     schedule: Any
 
     def on(self, problem, seed):
-        """The schedule for a problem; what is random in it is drawn by the seed."""
+        """The schedule for a problem; the seed draws all that is random in it."""
         return self.schedule
 
     def update(self, n_rows):
@@ -133,7 +134,7 @@ class Solver:
         # the curvature of the penalty: the largest, if it is not given.
         if smoothness is None:
             smoothness = smoothness_under(schedule, problem)
-        smoothness += curvature
+        smoothness = smoothness + curvature
         if smoothness == 0:
             return 1.0
         step_size = self.automatic_step(smoothness, schedule, problem)
@@ -249,7 +250,7 @@ class ModelSpec:
         return self.takes_summaries and sees_moments_alone(self.solver.update(2))
 
     def penalty_on(self, n_columns, strength):
-        """The penalty of all coefficients but an intercept."""
+        """The penalty of ``n_columns`` coefficients, of which an intercept has none."""
         if self.is_quadratic or not self.fit_intercept:
             return self.penalty(strength, n_columns)
         return except_last(self.penalty(strength, n_columns - 1), n_columns)
@@ -258,11 +259,12 @@ class ModelSpec:
         """The rule by which rows are left out of the fit."""
         # A gradient of dual coefficients is a sum over rows, times step_size / n as it
         # is, so a refit is stable wherever the run is.
+        scales = isinstance(data.columns, Standardized) and not self.is_dual
         return LeaveOutRule(
             refits_intercept=data.is_centered,
             is_sum=self.strengths.is_sum,
             renormalises=not self.is_dual,
-            columns=None if self.is_dual else data.columns,
+            columns=data.columns if scales else None,
         )
 
     def plan(self, data, seed, folds=()):
@@ -283,7 +285,7 @@ class ModelSpec:
         return [Phase(penalty(value), schedule, self.max_iter) for value in strengths]
 
     def _stable_step(self, data, phase, folds):
-        """A step at which no fold diverges: any, where that is certain beforehand."""
+        """The largest step stable in all folds; infinite if that of the phase is."""
         problem = data.problem
         rule = self.refit(data).of_run(Trajectory.planned([phase]))
         counts = counts_in(folds, len(problem.target))
