@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
 from .._estimator.devices import is_movable
+from .._estimator.docstrings import INTERVALS, SETS, documented
 from .._estimator.estimates.fitted_state import without_record
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
@@ -229,6 +230,7 @@ class BlendedRegressor(RegressorMixin, Blend):
             mean = mean + float(weight) * getattr(fitted, name)
         return mean
 
+    @documented(INTERVALS)
     @takes_coverage
     def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals from the held-out residuals of the blend.
@@ -236,9 +238,7 @@ class BlendedRegressor(RegressorMixin, Blend):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that an interval contains the target of an unseen row;
-            with several there is an interval for each.
+        {coverage}
         method : {"auto", "scaled", "cv", "loo"}, default="auto"
             "auto" is "scaled": widths that follow the prediction, as in
             :meth:`Staged.predict_interval`. "cv" or "loo", the way in which rows were
@@ -247,9 +247,7 @@ class BlendedRegressor(RegressorMixin, Blend):
 
         Returns
         -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y; with several coverages
-            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
+        {ndarray}
 
         Raises
         ------
@@ -380,6 +378,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
             return indicator_of(probabilities)
         return _to_device(label_of(probabilities, to_numpy(self.classes_)), X)
 
+    @documented(SETS)
     @takes_coverage
     def predict_set(self, X, coverage=0.9, method="lac"):
         """Prediction sets from the held-out probabilities of the blend.
@@ -387,9 +386,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that a set contains the class of an unseen row; with
-            several there is a set for each.
+        {coverage}
         method : {"lac", "aps"}, default="lac"
             The conformity score, as in
             :meth:`TrajectoryLogisticRegression.predict_set`.

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimator.delegation import delegated, fitted_part, last_step
+from .._estimator.docstrings import INTERVALS, SETS, documented
 
 
 def _estimator_has(name):
@@ -144,6 +145,7 @@ class ChosenIterate:
         yield from self._recorded("staged_predict")(X)
 
     @delegated(_estimator_has)
+    @documented(INTERVALS)
     def predict_interval(
         self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
     ) -> np.ndarray:
@@ -152,9 +154,7 @@ class ChosenIterate:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that an interval contains the target of an unseen row;
-            with several values there is an interval for each.
+        {coverage}
         method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
             The method, as in :meth:`TrajectoryLasso.predict_interval`. "cv" and "risk"
             need an estimator fitted with ``cv`` or ``risk``, or that criterion, the
@@ -165,9 +165,7 @@ class ChosenIterate:
 
         Returns
         -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y; with several coverages
-            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
+        {ndarray}
 
         Raises
         ------
@@ -179,6 +177,7 @@ class ChosenIterate:
         """
 
     @delegated(_estimator_has)
+    @documented(SETS)
     def predict_set(
         self,
         X: Any,
@@ -190,9 +189,7 @@ class ChosenIterate:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that a set contains the class of an unseen row; with
-            several there is a set for each.
+        {coverage}
         method : {"lac", "aps"}, default="lac"
             The conformity score, as in
             :meth:`TrajectoryLogisticRegression.predict_set`: "lac" gives the smallest

@@ -45,8 +45,8 @@ class FinishedRun:
         loss.
     folds : list of (ndarray of int, ndarray of int)
         Training rows and held-out rows of every fold; none without ``cv``.
-    carried : SideFolds or None
-        Random labels and folds fitted along with the run, for leave-one-out and folds.
+    side_runs : SideFolds or None
+        Random labels and folds that have run along, for leave-one-out and folds.
     best : int or None
         The best iterate, if the run was evaluated along the way.
     computed : dict of dict
