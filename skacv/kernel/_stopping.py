@@ -84,7 +84,7 @@ class StoppingModel(TrajectoryModel):
     def _evaluated(self, run, by_targets):
         """The iterate at which patience ends the run, or None; sets ``run.best``."""
         if by_targets is not None:
-            path, uncertainty = by_targets.risks()
+            path, uncertainty = map(np.array, (by_targets.path, by_targets.mc_se))
         else:
             run.trajectory, run.computed = run.live.trajectory, {}
             finished = run.source.finish(self, run)

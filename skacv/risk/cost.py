@@ -57,6 +57,8 @@ class RunCost:
     n_batches: int = field(init=False, default=0)
     # Whether there are columns, each updated by its own gradient.
     is_elementwise: bool = field(init=False)
+    # Whether every update is an affine map of coefficients and gradients.
+    is_linear: bool = field(init=False, default=True)
     # Whether updates are linear, and elementwise in one and the same eigenbasis.
     has_one_basis: bool = field(init=False, default=True)
 
@@ -66,6 +68,8 @@ class RunCost:
         for update, penalty in self.rules:
             self.n_batches = max(self.n_batches, update.n_batches)
             self.is_elementwise = self.is_elementwise and update.is_elementwise
+            if not (update.is_affine and penalty.is_linear):
+                self.is_linear = False
             # Without a preconditioner the basis is that of the second moments; with one
             # it is that of the preconditioned objective, which has to stay the same.
             preconditioner = update.preconditioner

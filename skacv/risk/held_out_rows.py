@@ -32,13 +32,18 @@ class LeaveOutRule:
     # ``of_fits(design, weights)`` gives the ColumnMaps of fits; None: nothing changes.
     columns: object = None
 
-    def of_run(self, trajectory):
-        """The rule of refits of a run, which may have batches or a preconditioner."""
-        if trajectory.n_batches():
-            return replace(self, refits_intercept=False, renormalises=False)
-        if len(trajectory.rows_seen()):
-            return replace(self, renormalises=False)
-        return self
+    def of_run(self, trajectory, rows=()):
+        """The rule of refits of a run, planned or recorded, without some rows."""
+        seen = trajectory.rows_seen()
+        if np.isin(rows, seen).any():
+            raise Unreadable(
+                "Rows that a preconditioner was made from cannot be left out: the run "
+                "has seen them even where their gradient is not taken."
+            )
+        for update, _ in trajectory.first_updates():
+            if update.n_batches:
+                return replace(self, refits_intercept=False, renormalises=False)
+        return replace(self, renormalises=False) if len(seen) else self
 
     def scales(self, share):
         """Factors of the weights and of the penalty where a share of weights stays."""
@@ -110,15 +115,6 @@ class LeftOutRows:
     def intercept_shifts(self, residuals):
         """The intercepts of replicas on the centred data, from held-out residuals."""
         return (1 - 1 / self.residual_scale) * residuals
-
-
-def check_unseen(rows, trajectory):
-    """Raise where rows have had a part in the preconditioner of a run."""
-    if np.isin(rows, trajectory.rows_seen()).any():
-        raise Unreadable(
-            "Rows that a preconditioner was made from cannot be left out: the run has "
-            "seen them even where their gradient is not taken."
-        )
 
 
 # A mean over the rows, whose intercept is not fitted by centring.

@@ -23,7 +23,7 @@ from ..cost import (
     RunCost,
     is_decomposed,
 )
-from ..held_out_rows import LeaveOutRule, LeftOutRows, check_unseen
+from ..held_out_rows import LeaveOutRule, LeftOutRows
 from .linearised import linearised_predictors
 from .replicas import check_stable, record_of_replicas, replicas_at_a_time
 from .screened import screened_residuals
@@ -51,9 +51,8 @@ class LeaveOneOutTask:
     @classmethod
     def of(cls, problem, trajectory, rows, rule, **settings):
         """The task by any rule; Unreadable where a preconditioner has seen a row."""
-        check_unseen(rows, trajectory)
         # The scales of all rows serve every row that is left out by itself.
-        rule = replace(rule.of_run(trajectory), columns=None)
+        rule = replace(rule.of_run(trajectory, rows), columns=None)
         return cls(problem, trajectory, rows, rule, **settings)
 
     def arguments(self):
@@ -124,7 +123,8 @@ def leave_one_out(problem, trajectory, rows, rule, **settings):
     # Intercepts are included, on the scale of the problem's target. ``settings`` are
     # ``correction``, ``n_blocks`` and ``map`` of LeaveOneOutTask.
     task = LeaveOneOutTask.of(problem, trajectory, rows, rule, **settings)
-    method = method_for(RunCost.recorded(problem, trajectory, task.correction))
+    run = RunCost.recorded(problem, trajectory, task.correction)
+    method = method_for(run)
     if method == "spectral":
         # Changed in place: they may be the largest array of a fit.
         predictors = spectral_residuals(*task.arguments())
@@ -134,7 +134,7 @@ def leave_one_out(problem, trajectory, rows, rule, **settings):
         for part in [task] if method == "replicas" else task.outputs():
             parts.append(READ[method](part)[0])
         predictors = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
-    if trajectory.n_batches():
+    if run.n_batches:
         return predictors
     # A step that is too large for a replica is looked for, which takes an eigenvalue,
     # only in the one whose predictor changes most, by ten times the largest target.

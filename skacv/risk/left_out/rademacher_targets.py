@@ -110,9 +110,9 @@ class RademacherLeaveOneOut:
     # square of the held-out residuals is corrected by the jackknife over groups of
     # targets.
     #
-    # By iterate: ``residuals`` of the rows; ``bias`` of the mean of their squares by
-    # the random targets, and its standard error ``mc_se``; ``degrees_of_freedom``, the
-    # trace of the map from targets to predictions.
+    # By iterate: ``residuals`` of the rows; ``path``, the corrected mean of their
+    # squares, with its ``bias`` by the random targets and the standard error ``mc_se``;
+    # ``degrees_of_freedom``, the trace of the map from targets to predictions.
 
     def __init__(self, signs, rows, start, dtype):
         """Start from residuals ``start``; targets are minus the signs."""
@@ -123,7 +123,7 @@ class RademacherLeaveOneOut:
         self._before, self._after = SelfInfluences(subsets), SelfInfluences(subsets)
         self._replicates = [ResidualRecursion(len(rows), dtype) for _ in subsets]
         self.residuals = [start[rows].astype(dtype)]
-        self._squares = [np.mean(start[rows] ** 2)]
+        self.path = [np.mean(start[rows] ** 2)]
         self.bias, self.mc_se = [0.0], [0.0]
         self.degrees_of_freedom = [0.0]
 
@@ -144,11 +144,7 @@ class RademacherLeaveOneOut:
         square = np.mean(held_out**2, dtype=np.float64)
         bias, mc_se = jackknife(square, squares)
         self.residuals.append(held_out.astype(self._dtype))
-        self._squares.append(square)
+        self.path.append(square - float(bias))
         self.bias.append(float(bias))
         self.mc_se.append(float(mc_se))
         self.degrees_of_freedom.append(float(np.sum(1 - signed.mean(axis=1))))
-
-    def risks(self):
-        """The mean squared held-out residual of every iterate, and its error."""
-        return np.array(self._squares) - self.bias, np.array(self.mc_se)

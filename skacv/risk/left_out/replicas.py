@@ -17,7 +17,7 @@ from ...optim.fits import WeightedFits
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
 from ..cost import WORTH_REPLICAS
-from ..held_out_rows import check_unseen, counts_in
+from ..held_out_rows import counts_in
 from .row_replicas import ARRAYS_PER_REPLICA
 
 
@@ -50,11 +50,9 @@ def record_of_replicas(problem, trajectory, rule, counts, held_out):
 def leave_folds_out(problem, trajectory, folds, rule, n_blocks=1, map=map):
     """The FoldRecord of folds (fitted, held-out rows), each an exact replica."""
     # ``n_blocks`` and ``map`` are those of LeaveOneOutTask.
-    for _, held_out in folds:
-        check_unseen(held_out, trajectory)
+    rule = rule.of_run(trajectory, np.concatenate([rows for _, rows in folds]))
     size = min(replicas_at_a_time(problem), -(-len(folds) // n_blocks))
     blocks = [folds[block] for block in slices(len(folds), size)]
-    rule = rule.of_run(trajectory)
     record_block = partial(_record_of_folds, problem, trajectory, rule)
     records = list(map(record_block, blocks))
     held_out = [[rows for _, rows in block] for block in blocks]

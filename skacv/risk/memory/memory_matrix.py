@@ -74,11 +74,12 @@ def estimate_risk(
     # leave-one-out only. With ``row_scales`` rows whose norms are more uneven than
     # those of Gaussian rows have scales.
     is_single = problem.target.shape[1] == 1
-    # Updates with a prox have a derivative for each target: they need a single one.
-    takes_all_rows = all(
-        update.is_affine and not update.n_batches and (is_single or penalty.is_linear)
-        for update, penalty in trajectory.first_updates()
-    )
+    takes_all_rows = True
+    for update, penalty in trajectory.first_updates():
+        # Updates with a prox have a derivative for each target: they need a single one.
+        has_traces = update.is_affine and (is_single or penalty.is_linear)
+        if update.n_batches or not has_traces:
+            takes_all_rows = False
     if problem.loss.is_quadratic and takes_all_rows:
         return _squared_risk(problem, trajectory, rule, method, row_scales, rng)
     if problem.loss.is_quadratic and is_one_map(trajectory):
@@ -146,7 +147,8 @@ def _solve(run, method, rng, least_floor=1e-5):
     """E on the temporal modes; the modes; and the number that tangents carry."""
     # Modes represent the iterates near the least risk: until then the floor is lowered.
     problem, trajectory, size = run.problem, run.trajectory, min(run.design.shape)
-    has_one_basis = RunCost.recorded(run.all_rows, trajectory).has_one_basis
+    cost = RunCost.recorded(run.all_rows, trajectory)
+    has_one_basis = cost.has_one_basis
     if method in ("auto", True) and not is_number(method):
         widest = np.count_nonzero(trajectory.coef[:, :, 0], axis=1).max()
         # Some 32 arrays of a mode's tangents, in single precision.
@@ -169,7 +171,7 @@ def _solve(run, method, rng, least_floor=1e-5):
         F *= -root[rows]
         return F
 
-    F = AlongRun(trajectory.predictor.shape, residuals, trajectory.is_linear())
+    F = AlongRun(trajectory.predictor.shape, residuals, cost.is_linear)
     # Relative standard error of the estimate on Gaussian rows, whatever the probes.
     relative_error, floor = np.sqrt(2 / run.degrees), accuracy.floor
 
