@@ -1,7 +1,7 @@
 """Comparison of runs that keeps a weighted mean: ``rule="blend"``."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,21 +92,7 @@ class BlendTask:
 
 
 class Blending(Comparison):
-    """Candidates that have been run, and the weights of the best of every member.
-
-    Attributes
-    ----------
-    used : dict of str to int
-        The index of the best combination of every member that has a score.
-    samples : ndarray of int, shape (n_rows,)
-        The rows that all runs have held out, as often as they have been held out.
-    folds : ndarray of int, shape (n_rows,)
-        The folds that have held them out.
-    target : ndarray of shape (n_rows, n_targets)
-    row_weights : ndarray of shape (n_rows,)
-        Weights of these rows: those that members have, which may weigh classes, if they
-        are equal.
-    """
+    """Candidates that have been run, and the weights of the best of every member."""
 
     def __init__(self, task, candidates, runs, criterion, rule, between=None):
         super().__init__(candidates, runs, criterion, rule, between)
@@ -115,7 +101,8 @@ class Blending(Comparison):
         self.between = None
         # Rows that all runs have held out, as indices in each of them: in every run in
         # the same order, and a row that was held out several times in the order of the
-        # splits, which all runs share.
+        # splits, which all runs share. ``samples`` and ``folds`` are the numbers of
+        # these rows, and of the folds that have held them out, (n_rows,).
         self._orders = []
         for index, run in enumerate(runs):
             rows_of_folds = getattr(run.estimator, criterion.estimate.indices)
@@ -129,6 +116,7 @@ class Blending(Comparison):
                 sizes = list(map(np.size, rows_of_folds))
                 self.folds = np.repeat(np.arange(len(sizes)), sizes)[order]
                 self.samples = rows[order]
+        # The index of the best combination of every member that has a score.
         self.used, weights = {}, []
         for name, index in self.best_indices.items():
             if index == self.least_index or not np.isnan(self.choices[index].score):
@@ -138,6 +126,7 @@ class Blending(Comparison):
                     order = np.argsort(losses.rows, kind="stable")
                     weights.append(losses.weights[order])
         self.target = task.y[self.samples].reshape(len(self.samples), -1)
+        # Weights that members have, if they are equal: these may weigh classes.
         self.row_weights = task.sample_weight[self.samples].astype(np.float64)
         if len(weights) == len(self.used) and np.allclose(weights, weights[0]):
             self.row_weights = weights[0]
@@ -145,6 +134,10 @@ class Blending(Comparison):
         self.weights = dict.fromkeys(self.best_indices, 0.0)
         self.weights |= zip(self.used, map(float, used_weights))
         self.index = self.best_indices[max(self.weights, key=self.weights.get)]
+        # What the blend predicts for the rows that all members have held out.
+        blend = self._blend_of_held_out(self.weights)
+        predict = blend.predict if task.loss is not None else blend.predict_proba
+        self.predictions = predict(None)
 
     def _weights_and_score(self):
         """Weights of the members used; the held-out loss of the blend and its error."""
@@ -186,17 +179,9 @@ class Blending(Comparison):
             members[name] = self._held_out_by(index, t, rows)
         return self.task.kind.of_fitted(members, weights)
 
-    @cached_property
-    def _predictions(self):
-        """What the blend predicts for the rows that all members have held out."""
-        blend = self._blend_of_held_out(self.weights)
-        if self.task.loss is None:
-            return blend.predict_proba(None)
-        return blend.predict(None)
-
     def held_out_prediction(self, n_samples):
         """What the blend predicts for the rows that all members have held out."""
-        return averaged_by_row(self._predictions, self.samples, n_samples)
+        return averaged_by_row(self.predictions, self.samples, n_samples)
 
     def blend(self, members):
         """The blend of fitted members, several of which have a positive weight.
@@ -211,11 +196,11 @@ class Blending(Comparison):
         if loss is None:
             classes = self.runs[self.index].estimator.classes_
             labels = np.searchsorted(classes, self.target[:, 0])
-            rows = HeldOutScores.of(self._predictions, labels, units)
+            rows = HeldOutScores.of(self.predictions, labels, units)
         else:
-            residuals = self.task.y[self.samples].reshape(self._predictions.shape)
-            residuals = (residuals - self._predictions) / loss.spread(self._predictions)
-            rows = HeldOutResiduals(residuals, self._predictions, units)
+            residuals = self.task.y[self.samples].reshape(self.predictions.shape)
+            residuals = (residuals - self.predictions) / loss.spread(self.predictions)
+            rows = HeldOutResiduals(residuals, self.predictions, units)
         method = self.criterion.estimate.name
         held_out = BlendRows(method, rows.at_most(MOST_RESIDUALS), loss)
         return kind.of_fitted(members, self.weights, held_out)

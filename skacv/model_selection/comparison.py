@@ -93,10 +93,9 @@ class Comparison:
             self.best_indices[name], self.paths[name] = best, runs[best].path
             self.path_errors[name] = None
         if between is not None:
-            self.scores = [
-                between.score_of(run.estimator, choice.iteration)
-                for run, choice in zip(runs, self.choices)
-            ]
+            self.scores = []
+            for run, choice in zip(runs, self.choices):
+                self.scores += between.path(run.estimator, [choice.iteration]).tolist()
             losses = between.sign * np.array(self.scores)
         # The index of the candidate that is kept.
         best = list(self.best_indices.values())

@@ -87,18 +87,13 @@ def automatic(candidates, y):
     return ESTIMATES["cv"]
 
 
-def computed(estimator, estimate, attribute):
-    """A fitted attribute of an estimate that the estimator was set to compute.
-
-    ValueError is raised if this fit has none, such as leave-one-out of two rows.
-    """
-    if not hasattr(estimator, attribute):
-        needed = (
-            f"criterion={estimate.name!r} needs {attribute}, which this fit of "
-            f"{type(estimator).__name__} has not computed. {estimate.limits}"
-        )
-        raise ValueError(needed.rstrip())
-    return getattr(estimator, attribute)
+def not_computed(estimator, estimate, attribute):
+    """The error of a fit without an estimate, such as leave-one-out of two rows."""
+    needed = (
+        f"criterion={estimate.name!r} needs {attribute}, which this fit of "
+        f"{type(estimator).__name__} has not computed. {estimate.limits}"
+    )
+    return ValueError(needed.rstrip())
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +116,6 @@ class Criterion:
     def stage(self):
         """The smallest factor by which a run grows before it is evaluated again."""
         return self.estimate.stage
-
-    def error_among(self, estimator, iterations, indices):
-        """The standard errors of those of some iterates that are at these indices."""
-        return self.standard_error(estimator, iterations[indices])
 
     def on_common_rows(self, runs):
         """The criterion on the rows that all runs have held out; ValueError if none."""
@@ -151,14 +142,18 @@ class PathCriterion(Criterion):
 
     def path(self, estimator):
         """Value of every iterate, from losses of single rows if only some count."""
-        path = computed(estimator, self.estimate, self.estimate.path)
+        path = getattr(estimator, self.estimate.path, None)
+        if path is None:
+            raise not_computed(estimator, self.estimate, self.estimate.path)
         return path if self.samples is None else self._averages(estimator)[0]
 
-    def standard_error(self, estimator, t):
-        """The standard errors of the values of iterates ``t``."""
+    def error_among(self, estimator, iterations, indices):
+        """The standard errors of those of some iterates that are at these indices."""
         if self.samples is None:
-            return getattr(estimator, self.estimate.se_path)[t]
-        return self._averages(estimator)[1][t]
+            errors = getattr(estimator, self.estimate.se_path)
+        else:
+            _, errors = self._averages(estimator)
+        return errors[iterations[indices]]
 
     def losses(self, estimator):
         """Losses of the held-out rows; None if they are not available."""
@@ -243,21 +238,17 @@ class ScorerCriterion(Criterion):
         X, y = indexable(X, y)
         return cls(name, estimate, y, scorer=scorer, X=X, params=params)
 
-    def path(self, estimator):
-        """Score of every iterate."""
+    def path(self, estimator, iterations=None):
+        """Score of every iterate, or of some."""
         predictions, rows = self._held_out(estimator)
-        score = self.scorer_on(rows)
-        scores = [
-            score(estimator._held_out_estimator(predictions_t, t))
-            for t, predictions_t in enumerate(predictions)
-        ]
+        score, scores = self.scorer_on(rows), []
+        for t in range(len(predictions)) if iterations is None else iterations:
+            scores.append(score(estimator._held_out_estimator(predictions[t], t)))
         return np.array(scores)
 
-    def score_of(self, estimator, t):
-        """Score of iterate ``t`` alone."""
-        predictions, rows = self._held_out(estimator)
-        score = self.scorer_on(rows)
-        return score(estimator._held_out_estimator(predictions[t], t))
+    def error_among(self, estimator, iterations, indices):
+        """The standard errors of those of some iterates that are at these indices."""
+        return self.standard_error(estimator, iterations[indices])
 
     def standard_error(self, estimator, t):
         """The standard error of the score of iterate ``t``."""
@@ -305,7 +296,10 @@ class ScorerCriterion(Criterion):
     def _held_out(self, estimator):
         """Held-out predictions of every iterate, and the indices of their rows."""
         estimate = self.estimate
-        rows = np.hstack(computed(estimator, estimate, estimate.indices))
+        indices = getattr(estimator, estimate.indices, None)
+        if indices is None:
+            raise not_computed(estimator, estimate, estimate.indices)
+        rows = np.hstack(indices)
         predictions = getattr(estimator, estimate.predictions)
         if self.samples is None:
             return predictions, rows

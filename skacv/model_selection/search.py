@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 
-from .._compat import _num_samples, has_callbacks, on_host
+from .._compat import _num_samples, has_callbacks, is_foreign, on_host
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import check_target, target_array, validated_weights
 from .._estimator.data.row_summary import RowSummary
@@ -388,7 +388,8 @@ class Search:
             if isinstance(drawn, DrawnSplits):
                 estimator.set_params(cv=drawn.cv)
             member = chosen_iterate(estimator, compared.choices[index].iteration)
-            member = on_device_of(self.passed_X, self.passed_y, member)
+            if is_foreign(self.passed_X):
+                member = on_device_of(self.passed_X, self.passed_y, member)
             fitted[name] = members[name] = member
             if table is not None:
                 view = self.candidates[index].view

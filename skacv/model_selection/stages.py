@@ -21,6 +21,11 @@ from .._estimator.run.stopping import Patience, halved
 from .._warnings import warn
 from ..exceptions import SeparationWarning
 
+# A step of several updates takes at most this share of the time left for runs.
+SHARE_OF_STEP = 0.25
+# Processes that have not been started take about as long to import what they need.
+SECONDS_TO_START_PROCESSES = 3.0
+
 
 class EvaluatedFit(NamedTuple):
     """A candidate that has been run."""
@@ -99,6 +104,57 @@ class CandidateRun:
                 warn(str(warning.message), warning.category)
 
 
+@dataclass
+class TimedRun(CandidateRun):
+    """A run in steps that are expected to end before a deadline.
+
+    A step is expected to take as long as the one before, by update, and no less than
+    that one if it is shorter. So no step takes more than a share of the time that is
+    left, unless it is of one update.
+    """
+
+    deadline: Any = None
+    price: Any = None
+    n_updates: int = 0
+    # Updates of the last step, and the seconds that it has taken.
+    last_step: tuple[int, float] | None = None
+
+    def go_on(self, n_updates, least_of_first=0.2):
+        """Continue up to a total number of updates, or as far as time allows.
+
+        The second update is expected to take ``least_of_first`` of the first, which has
+        also taken what comes before all updates; or more, by its price.
+        """
+        while (n_next := self._next(n_updates)) > self.n_updates:
+            before = self.seconds
+            is_complete = super().go_on(n_next)
+            seconds = self.seconds - before
+            if self.last_step is None:
+                self.deadline.learn(self.price, seconds)
+                seconds *= max(least_of_first, self.price.update / self.price.first)
+            self.last_step = n_next - self.n_updates, seconds
+            self.n_updates = n_next
+            if is_complete:
+                return True
+        self.is_cut = self.n_updates < n_updates
+        return self.is_cut
+
+    def _next(self, n_updates):
+        """Number of updates after the next step; no more than now if it is cut."""
+        if self.last_step is None:
+            return min(n_updates, int(self.deadline.admits(self.price)))
+        size, seconds = self.last_step
+        left = self.deadline.left()
+        if seconds > left:
+            return self.n_updates
+        # The first two steps are of one update: only the second shows what one takes.
+        if self.n_updates > 1:
+            # More than any run has, if the clock has not moved.
+            factor = SHARE_OF_STEP * left / seconds if seconds else np.inf
+            size = max(size, int(min(size * factor, n_updates)))
+        return min(n_updates, self.n_updates + size)
+
+
 @dataclass(frozen=True)
 class Stages:
     """Runs in stages, until ``patience`` updates have followed the best iterate."""
@@ -116,9 +172,11 @@ class Stages:
         """
         runs, fits = [], []
         for estimator in estimators:
-            run = CandidateRun(estimator, X, y, fit_params, self.criterion)
+            data, deadline = (X, y, fit_params, self.criterion), self.deadline
             runs.append(
-                run if self.deadline is None else self.deadline.timed(run, price)
+                CandidateRun(estimator, *data)
+                if deadline is None
+                else TimedRun(estimator, *data, deadline=deadline, price=price)
             )
         if len(runs) == 1 or self._patience_of(estimators[0]) is not None:
             for run in runs:
@@ -201,7 +259,7 @@ def run_side_by_side(owner, run, groups, data, n_jobs, deadline=None):
     if deadline is not None:
         yield from results_of(tasks[:1], n_jobs=1)
         tasks = tasks[1:]
-        if not deadline.allows_processes():
+        if deadline.left() < deadline.slowness * SECONDS_TO_START_PROCESSES:
             n_jobs = 1
     yield from results_of(tasks, n_jobs)
     if has_tasks:

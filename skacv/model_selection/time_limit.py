@@ -1,14 +1,11 @@
-"""``time_limit``: which runs begin, how far they go on, and a warning of the rest.
+"""``time_limit``: the prices of runs, the deadline, and a warning of what it has cut.
 
 Runs begin in the order of their expected price. The first always takes a step. Another
 one begins if its first update is expected to end in time, and goes on in steps that are
-expected to. The expected time of a step is that of the step before, so that no step
-takes more than a share of the time that is left, unless it is of one update.
+expected to (``TimedRun``).
 """
 
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -18,33 +15,21 @@ from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.run.source import shape_of
 from .._warnings import warn
-from .stages import CandidateRun
 
 # Runs end after this share of the limit: the rest is for comparing and blending them.
 SHARE_OF_RUNS = 0.9
-# A step of several updates takes at most this share of what is left for runs.
-SHARE_OF_STEP = 0.25
 # An update that is expected to take less does not show how slow the machine is.
 SHORTEST = 0.1
-# Processes that have not been started take about as long to import what they need.
-SECONDS_TO_START_PROCESSES = 3.0
 
 
 class Deadline:
-    """The end of a fit with ``time_limit``, in seconds from now.
-
-    Attributes
-    ----------
-    limit : float
-    has_begun : bool
-        Whether a run has begun: the first may begin whatever it takes.
-    slowness : float
-        Seconds that first updates have taken over those that were expected, at most.
-    """
+    """The end of a fit with ``time_limit``, in seconds from now."""
 
     def __init__(self, limit):
         self.limit = limit
+        # Whether a run has begun: the first may begin whatever it takes.
         self.has_begun = False
+        # Seconds that first updates have taken over those that were expected, at most.
         self.slowness = 1.0
         # The same moment in all processes of a machine.
         self._begun = perf_counter()
@@ -63,71 +48,12 @@ class Deadline:
             return True
         return price.first * self.slowness <= max(self.left(), 0.0)
 
-    def allows_processes(self):
-        """Whether enough time is left to start processes."""
-        return self.left() >= self.slowness * SECONDS_TO_START_PROCESSES
-
     def learn(self, price, seconds):
         """Compare what the first update of a run has taken with its price."""
         self.has_begun = True
         # Short updates mostly take what has nothing to do with their price.
         expected = max(price.first, SHORTEST)
         self.slowness = max(self.slowness, seconds / expected)
-
-    def timed(self, run, price):
-        """The same run, cut at this deadline."""
-        fields = run.estimator, run.X, run.y, run.fit_params, run.criterion
-        return TimedRun(*fields, deadline=self, price=price)
-
-
-@dataclass
-class TimedRun(CandidateRun):
-    """A run in steps that are expected to end before a deadline."""
-
-    deadline: Deadline | None = None
-    price: Any = None
-    n_updates: int = 0
-    # Updates of the last step, and the seconds that it has taken.
-    last_step: tuple[int, float] | None = None
-
-    def go_on(self, n_updates, least_of_first=0.2):
-        """Continue up to a total number of updates, or as far as time allows.
-
-        The second update is expected to take ``least_of_first`` of the first, which has
-        also taken what comes before all updates; or more, by its price.
-        """
-        while (n_next := self._next(n_updates)) > self.n_updates:
-            before = self.seconds
-            is_complete = super().go_on(n_next)
-            seconds = self.seconds - before
-            if self.last_step is None:
-                self.deadline.learn(self.price, seconds)
-                seconds *= max(least_of_first, self.price.update / self.price.first)
-            self.last_step = n_next - self.n_updates, seconds
-            self.n_updates = n_next
-            if is_complete:
-                return True
-        self.is_cut = self.n_updates < n_updates
-        return self.is_cut
-
-    def _next(self, n_updates):
-        """Total number of updates after the next step; no more than now if it is cut.
-
-        A step is expected to take as long as the one before, by update, and no less
-        than that one if it is shorter. The first two steps are of one update: only the
-        second shows what an update takes.
-        """
-        if self.last_step is None:
-            return min(n_updates, int(self.deadline.admits(self.price)))
-        size, seconds = self.last_step
-        left = self.deadline.left()
-        if seconds > left:
-            return self.n_updates
-        if self.n_updates > 1:
-            # More than any run has, if the clock has not moved.
-            factor = SHARE_OF_STEP * left / seconds if seconds else np.inf
-            size = max(size, int(min(size * factor, n_updates)))
-        return min(n_updates, self.n_updates + size)
 
 
 def prices_of(groups, y):
