@@ -91,7 +91,6 @@ class Boosters(StagedAdapter):
     objectives: tuple = ("objective",)
     regression: frozenset = frozenset()
     classification: frozenset = frozenset()
-    # Parameters that name metrics for validation rows.
     metrics: tuple = ("eval_metric",)
     # The trees, as their library has them; None before the first.
     booster = None
@@ -144,6 +143,10 @@ class Boosters(StagedAdapter):
                 )
 
     def unread_metrics(self, loss, params):
+        """Metrics that the user has set, such as "eval_metric='auc'", but for the loss.
+
+        Stages are evaluated by the loss. ``params`` are those of ``fit``.
+        """
         settings = self.estimator.get_params(deep=False) | params
         read = METRICS_OF_LOSSES.get(loss.name.removeprefix("half "), set())
         read = read | NO_METRIC | {str(self.objective()).lower()}

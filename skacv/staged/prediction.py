@@ -27,8 +27,7 @@ from .._estimator.prediction.prediction_intervals import intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import checked_iterate
 from .adapter import label_probabilities, response_of
-from .data import target_of
-from .losses import regression_loss
+from .data import regression_loss, target_of
 from .run import last_of
 
 
