@@ -45,7 +45,7 @@ class StagedAdapter(ABC):
     classes: tuple = ()
     # The parameter with the number of stages, under the name that the user has set.
     count = "n_estimators"
-    # What a stage is, in messages.
+    # The name of stages in messages.
     unit = "trees"
     # Stages without an improvement after which a run ends by default. None: never.
     patience: int | None = PATIENCE_IN_TREES
@@ -159,7 +159,7 @@ class StagedAdapter(ABC):
         """
 
     def predictions_to(self, X, first, last, side_runs=None):
-        """The same, where stages after the last one predict as that one does."""
+        """As :meth:`predictions`; stages after the last one predict as the last."""
         stages = np.minimum(np.arange(first, last), self.n_stages - 1)
         begin = stages[0]
         predictions, side_runs = self.predictions(

@@ -151,7 +151,7 @@ class SnapshotAdapter(StagedAdapter):
 
     count = "max_iter"
     unit = "passes"
-    # What an estimator must have besides ``max_iter``, and the method of one stage.
+    # The attribute, besides ``max_iter``, of such estimators; the method of one stage.
     needs = ""
     method = ""
     patience = PATIENCE_IN_PASSES

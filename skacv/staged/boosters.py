@@ -1,4 +1,4 @@
-"""Boosted trees of XGBoost, LightGBM and CatBoost: what all of them share.
+"""Boosted trees of XGBoost, LightGBM and CatBoost: the base of their adapters.
 
 They are recognised by their names. A library is imported only once there is an
 estimator of it.
@@ -84,7 +84,7 @@ class Boosters(StagedAdapter):
     grows_with: dict = {}
     # Values of parameters, besides None, with which earlier stages are available.
     allowed: dict = {}
-    # Parameters that cannot be set, here or in ``fit``, and what to do instead.
+    # Parameters that cannot be set, here or in ``fit``, with the advice of the error.
     refused: dict = {}
     # Names of the parameter with the objective, and objectives with whose predictions
     # stages can be evaluated.

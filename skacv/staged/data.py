@@ -1,4 +1,4 @@
-"""What a run of stages is fitted to: y, weights, parameters of fit, and the loss."""
+"""Data of a run of stages: classes, targets, parameters of fit, and the loss."""
 
 from copy import copy
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ WEIGH_CLASSES = {
 
 
 def checked_data(staged, adapter, X, y):
-    """Fitted attributes about the data, and y; raises what the data are refused for."""
+    """Fitted attributes about the data, and y; raise if data cannot be fitted."""
     check_in_memory(X, y)
     if isinstance(X, RowSummary):
         raise TypeError(
@@ -96,16 +96,6 @@ def checked_data(staged, adapter, X, y):
     return attributes, y
 
 
-def class_weights_of_rows(adapter, y, weights):
-    """The class weight of every row in mean losses.
-
-    Shapes: y, weights (sample weights) and returned (n_samples,).
-    """
-    classes, label = np.unique(y, return_inverse=True)
-    by_class = adapter.class_weights(classes, np.ravel(y), weights)
-    return by_class[label.ravel()]
-
-
 def target_of(y, attributes):
     """Targets as the loss needs them.
 
@@ -141,8 +131,8 @@ def weighing_classes(estimator):
 def warn_of_settings(adapter, run):
     """Warn of parameters that the estimator's own fit reads and a staged run does not.
 
-    These are its early stopping and its metrics, and what weighs classes in the fits
-    alone: parameters of inner estimators, such as those of bagging, and
+    These are its early stopping, its metrics, and parameters that weigh classes in the
+    fits alone: those of inner estimators, such as those of bagging, and
     ``class_weight`` of LightGBM's regressor, which weighs values of y.
     """
     name, loss = type(adapter.estimator).__name__, run.attributes_of_data["_loss"]
@@ -180,7 +170,7 @@ def warn_of_settings(adapter, run):
 
 @dataclass(frozen=True)
 class FitParams:
-    """What ``fit`` is passed besides X and y, for the steps of a pipeline."""
+    """Arguments of ``fit`` besides X and y, for the steps of a pipeline."""
 
     # For the steps before the last, and for the last or the only one.
     before: dict
@@ -193,7 +183,7 @@ class FitParams:
     of_columns: tuple = ()
 
     def checked(self, n_rows):
-        """The same for ``n_rows`` rows, with valid weights and offsets of each."""
+        """These parameters for ``n_rows`` rows, with valid weights and offsets."""
         last = dict(self.last)
         if last.get("sample_weight") is not None:
             last["sample_weight"] = validated_weights(last["sample_weight"], n_rows)
@@ -212,7 +202,7 @@ class FitParams:
         return replace(self, last=last, n_rows=n_rows)
 
     def rows(self, rows):
-        """The parameters of some rows: arrays and lists as long as X are indexed."""
+        """The parameters of an index of rows: items as long as X are indexed."""
         parts = []
         for params, of_columns in ((self.before, ()), (self.last, self.of_columns)):
             part = dict(params)
@@ -273,7 +263,7 @@ def _tweedie(params):
     return Poisson() if power == 1 else HalfDeviance(power)
 
 
-# By what scikit-learn, XGBoost, LightGBM and CatBoost call the losses of regression.
+# Losses by their names in scikit-learn, XGBoost, LightGBM and CatBoost.
 # Robust losses are evaluated as absolute errors.
 ABSOLUTE_ERRORS = (
     "absolute_error",
@@ -297,7 +287,7 @@ LOSSES = {
     **dict.fromkeys(("tweedie", "reg:tweedie"), _tweedie),
     **dict.fromkeys(("quantile", "multiquantile", "reg:quantileerror"), _pinball),
 }
-# The parameters that name it. The last three are aliases of LightGBM.
+# The parameters that name a loss. The last three are aliases of LightGBM.
 LOSS_PARAMETERS = (
     "loss",
     "objective",

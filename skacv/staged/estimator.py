@@ -46,7 +46,6 @@ from .data import (
     FitParams,
     check_enough,
     checked_data,
-    class_weights_of_rows,
     params_by_step,
     target_of,
     warn_of_settings,
@@ -368,7 +367,8 @@ class Staged(
         if weights is None:
             weights = np.ones(_num_samples(y))
         if classes is not None:
-            weights = weights * class_weights_of_rows(adapter, y, weights)
+            by_class = adapter.class_weights(classes, np.ravel(y), weights)
+            weights = weights * by_class[np.searchsorted(classes, np.ravel(y))]
         target, loss = target_of(y, attributes), attributes["_loss"]
         rows = np.arange(len(target))
         loss.check_target(target)
@@ -378,9 +378,10 @@ class Staged(
         if splitter is not None:
             check_enough(y)
             drawn = list(splitter.split(X, y, **of_split))
-            splits = folds_of(drawn, np.where(weights > 0, rows, -1))
+            of_weight = folds_of(drawn, np.where(weights > 0, rows, -1))
             # Folds are fitted to rows of zero weight too: an estimator may draw rows.
-            splits = [(rows[fit], left) for (fit, _), (_, left) in zip(drawn, splits)]
+            for (fitted, _), (_, held_out) in zip(drawn, of_weight):
+                splits.append((rows[fitted], held_out))
             evaluation = Evaluation(loss, splits, *evaluated_on, True, groups)
         # The fits, of all rows and of every fold.
         X, y = indexable(summed(X), y)
@@ -470,7 +471,7 @@ class Staged(
         n_stages = adapter.n_planned()
         seconds = SECONDS_OF_STAGE + adapter.seconds_of_stage * n_entries
         stage = seconds * (n_outputs if adapter.grows_by_class else 1)
-        n_first = adapter.n_next(1)  # all of those that cannot be continued
+        n_first = adapter.n_next(1)  # all stages, if a fit cannot be continued
         start = adapter.seconds_to_start * n_entries
         return Price(start, n_first * stage, ceil(n_stages / n_first))
 

@@ -1,4 +1,4 @@
-"""Losses of rows as a function of predictions: those that estimators minimise.
+"""Losses of rows as functions of predictions, which estimators minimise.
 
 Deviances are halved, as the losses of scikit-learn's estimators and of our Poisson
 regression are.

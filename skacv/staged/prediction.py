@@ -171,7 +171,7 @@ class PredictsByStages(FittedState):
         yield from map(self._predicted, self._staged(X))
 
     def _predicted(self, response):
-        """What ``predict`` makes of probabilities, decisions or predictions."""
+        """The result of ``predict`` for probabilities, decisions or predictions."""
         if not is_classifier(self):
             return response
         if self._is_multilabel:

@@ -93,7 +93,7 @@ class StagedFit:
         return cls(stages, X, y, params.last, held_out, offset, before, name)
 
     def grown(self, n_stages):
-        """The same with ``n_stages`` stages."""
+        """This fit, which has grown to ``n_stages`` stages."""
         self.stages.grow(n_stages, self.X, self.y, self.params)
         return self
 
@@ -139,9 +139,9 @@ class StagedFit:
                 yield from predictions
 
     def _for_classes(self, predictions, classes):
-        """Predictions for all classes: those that the rows lack have probability 0.
+        """Predictions for all classes: a class that the rows lack has probability 0.
 
-        Their decision is less than any other. Other classes than ``classes``, or
+        Its decision is less than any other. Other classes than ``classes``, or
         another order of them, raise a ValueError.
         """
         last = self.stages.fitted()
@@ -183,7 +183,7 @@ class HeldOutStages(RunningPath):
 
     def __init__(self, folds, classes, constant, is_kept):
         self._folds, self._classes, self._is_kept = folds, classes, is_kept
-        # The next stage to predict, and what the folds pass on to it.
+        # The next stage to predict, and the results that the folds pass on to it.
         self._next = 0, ()
         first = self._predict(1, 2)
         if constant.size != first.size:
@@ -246,7 +246,7 @@ class HeldOutStages(RunningPath):
         )
 
     def released(self):
-        """The same path, without data of further stages."""
+        """A copy of the path, without data of further stages."""
         path = copy(self)
         path._next = 0, ()
         if self._kept is not None:
