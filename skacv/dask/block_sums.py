@@ -15,7 +15,7 @@ from ..optim.losses import Loss
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """What every fit leaves out: a fold or, with ``are_rows``, a row; -1 for nothing.
+    """The fold, or row if ``are_rows``, that every fit leaves out; -1 for nothing.
 
     Shapes: numbers (n_fits,), of folds or of rows.
     """

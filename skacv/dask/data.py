@@ -48,7 +48,7 @@ class DataOnWorkers(ColumnData):
     """Rows on workers as the algorithm uses them, and back to the user's scale.
 
     ``observed`` is the problem of a few of the rows, in memory; ``fits`` are the run,
-    and a fit without each fold of ``cv``; ``coder`` maps what was passed as y to
+    and a fit without each fold of ``cv``; ``coder`` maps y, as it was passed, to
     targets, and back. Shapes: fold_weights (n_folds,), with the sum 1.
     """
 
@@ -101,7 +101,7 @@ def _standardize(groups, moments, has_intercept, n_folds):
     columns = Standardized(mean * centers, scale, bool(centers))
     if not n_folds:
         return columns, None
-    # The same sums without each fold.
+    # The sums over all rows but those of each fold.
     weight, X_sum, squares = (
         part.sum(axis=-1, keepdims=True) - part
         for part in (moments.weight, moments.X, squares)

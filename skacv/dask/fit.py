@@ -59,7 +59,7 @@ class DaskSource(Source):
 
 
 def check_settings(estimator, spec, params):
-    """Raise if a run on workers lacks what parameters, or ``params`` of fit, need."""
+    """Raise if a run on workers lacks data that parameters, or ``params``, need."""
     if params:
         raise ValueError(
             f"fit passes {', '.join(params)} on to cv, which Dask input does not take: "

@@ -80,7 +80,7 @@ class Means(NamedTuple):
         return Means(*(part[..., fits] for part in self))
 
     def without(self, weight, X, target):
-        """Means of all rows but those that sums are over: a fit for each sum."""
+        """Means of fits that each leave out the rows of a sum, from these sums."""
         return Means.of_sums(
             self.weight - weight,
             self.weight * self.X - X,
@@ -177,7 +177,7 @@ class FitsOnWorkers:
         return self.left_out.n_fits
 
     def start(self, coef):
-        """The same coefficients for every fit. Shapes: coef (n_columns, n_outputs)."""
+        """Coefficients repeated for every fit. Shapes: coef (n_columns, n_outputs)."""
         return np.repeat(coef[:, :, None], self.n_fits, axis=2)
 
     def iterate(self, coef):

@@ -100,7 +100,7 @@ class RowGroups:
         return total
 
     def map(self, function, *args):
-        """The same rows as blocks ``function(block, *args)``, on their workers."""
+        """These rows as blocks ``function(block, *args)``, on their workers."""
         mapped, args = copy(self), [_as_task(arg) for arg in args]
         map_group = delayed(_map_group, pure=False)
         groups = [map_group(function, group, *args) for group in self._groups]

@@ -48,7 +48,7 @@ class FoldRuns(SideRuns):
             self.evaluate()
 
     def evaluate(self):
-        """Losses of all iterates, in a round for those that wait."""
+        """Losses of all iterates; a round evaluates the iterates that wait."""
         if self._waiting:
             coef = np.stack(self._waiting, axis=2)
             values = self.all_fits.path_values(coef)

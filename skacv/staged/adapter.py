@@ -45,7 +45,7 @@ class StagedAdapter(ABC):
     classes: tuple = ()
     # The parameter with the number of stages, under the name that the user has set.
     count = "n_estimators"
-    # What a stage is, in messages.
+    # The name of stages in messages.
     unit = "trees"
     # Stages without an improvement after which a run ends by default. None: never.
     patience: int | None = PATIENCE_IN_TREES
@@ -57,6 +57,8 @@ class StagedAdapter(ABC):
     offset: str | None = None
     # Arguments of ``fit`` with a value for every column.
     of_columns: tuple = ()
+    # Parameters that name metrics for validation rows, such as "eval_metric".
+    metrics: tuple = ()
     # Parameters that weigh classes in the fits and in mean losses.
     weighs_losses: tuple = ("class_weight",)
     # Whether classes are balanced by the weights of their rows, where the version of
@@ -85,13 +87,6 @@ class StagedAdapter(ABC):
         """Number of stages that the parameters ask for."""
         return getattr(self.estimator, self.count)
 
-    def unread_metrics(self, loss, params):
-        """Metrics that the user has set, such as "eval_metric='auc'", but for the loss.
-
-        Stages are evaluated by the loss. ``params`` are those of ``fit``.
-        """
-        return []
-
     def class_weights(self, classes, y, weights):
         """Weights of the classes in mean losses.
 
@@ -111,7 +106,8 @@ class StagedAdapter(ABC):
         """An adapter of a clone without stages, which will not stop itself."""
         names = self.estimator.get_params(deep=False).keys()
         params = self.early_stopping | self.grows_with
-        params = {name: params[name] for name in params.keys() & names}
+        for name in params.keys() - names:
+            del params[name]
         return type(self)(clone(self.estimator).set_params(**params))
 
     def n_next(self, n_stages):
@@ -163,7 +159,7 @@ class StagedAdapter(ABC):
         """
 
     def predictions_to(self, X, first, last, side_runs=None):
-        """The same, where stages after the last one predict as that one does."""
+        """As :meth:`predictions`; stages after the last one predict as the last."""
         stages = np.minimum(np.arange(first, last), self.n_stages - 1)
         begin = stages[0]
         predictions, side_runs = self.predictions(
@@ -191,3 +187,15 @@ class WarmStart(StagedAdapter):
         part = copy(self.estimator)
         setattr(part, self.members, getattr(part, self.members)[first:last])
         return part
+
+
+# The first that adapts an estimator is taken. ``adapters.py`` lists all.
+ADAPTERS: list[type[StagedAdapter]] = []
+
+
+def staged_adapter_of(estimator):
+    """The adapter of an estimator; None if it cannot be fitted in stages."""
+    for adapter in ADAPTERS:
+        if adapter.adapts(estimator):
+            return adapter(estimator)
+    return None

@@ -1,7 +1,7 @@
 """Adapters of other estimators of scikit-learn, and the adapter of any estimator.
 
-``ADAPTERS`` lists those of all libraries. A new one is a class in a module such as
-``xgboost_boosters.py`` and an entry of this list; the tests of
+``ADAPTERS`` is filled with those of all libraries. A new one is a class in a module
+such as ``xgboost_boosters.py`` and an entry of this list; the tests of
 ``tests/staged/test_adapters.py`` run for it.
 """
 
@@ -22,11 +22,13 @@ from .._compat import class_weights
 from .._estimator.estimates.recording import RecordsTrajectory
 from ..optim.blocks import MEMORY_BYTES
 from .adapter import (
+    ADAPTERS,
     PATIENCE_IN_PASSES,
     StagedAdapter,
     WarmStart,
     label_probabilities,
     response_of,
+    staged_adapter_of,
 )
 from .catboost_boosters import CatBoost
 from .gradient_boosting import HistBoosting, PlainBoosting
@@ -149,7 +151,7 @@ class SnapshotAdapter(StagedAdapter):
 
     count = "max_iter"
     unit = "passes"
-    # What an estimator must have besides ``max_iter``, and the method of one stage.
+    # The attribute, besides ``max_iter``, of such estimators; the method of one stage.
     needs = ""
     method = ""
     patience = PATIENCE_IN_PASSES
@@ -256,7 +258,7 @@ class PerOutput(StagedAdapter):
         self.inner, self.outputs = inner, []
         self.unit, self.patience = inner.unit, inner.patience
         self.of_columns, self.count = inner.of_columns, f"estimator__{inner.count}"
-        self.early_stopping = inner.early_stopping
+        self.early_stopping, self.metrics = inner.early_stopping, inner.metrics
         self.minimising = inner.minimising
 
     @classmethod
@@ -351,30 +353,23 @@ class PerOutput(StagedAdapter):
         return np.stack(values, axis=-1), list(side_runs)
 
 
-# The first that adapts an estimator is taken.
-ADAPTERS = [
-    HistBoosting,
-    PlainBoosting,
-    Forests,
-    Baggings,
-    RefitAdapter,
-    XGBoost,
-    LightGBM,
-    CatBoost,
-    Passes,
-    Iterations,
-    PerOutput,
-]
+ADAPTERS.extend(
+    [
+        HistBoosting,
+        PlainBoosting,
+        Forests,
+        Baggings,
+        RefitAdapter,
+        XGBoost,
+        LightGBM,
+        CatBoost,
+        Passes,
+        Iterations,
+        PerOutput,
+    ]
+)
 CAN_BE_STAGED = (
     "estimators of skacv, gradient boosting of scikit-learn, XGBoost, LightGBM and "
     "CatBoost, AdaBoost, forests, bagging, those with partial_fit or warm_start and "
     "max_iter, and MultiOutputRegressor and MultiOutputClassifier of any of these"
 )
-
-
-def staged_adapter_of(estimator):
-    """The adapter of an estimator; None if it cannot be fitted in stages."""
-    for adapter in ADAPTERS:
-        if adapter.adapts(estimator):
-            return adapter(estimator)
-    return None

@@ -1,4 +1,4 @@
-"""Boosted trees of XGBoost, LightGBM and CatBoost: what all of them share.
+"""Boosted trees of XGBoost, LightGBM and CatBoost: the base of their adapters.
 
 They are recognised by their names. A library is imported only once there is an
 estimator of it.
@@ -84,14 +84,13 @@ class Boosters(StagedAdapter):
     grows_with: dict = {}
     # Values of parameters, besides None, with which earlier stages are available.
     allowed: dict = {}
-    # Parameters that cannot be set, here or in ``fit``, and what to do instead.
+    # Parameters that cannot be set, here or in ``fit``, with the advice of the error.
     refused: dict = {}
     # Names of the parameter with the objective, and objectives with whose predictions
     # stages can be evaluated.
     objectives: tuple = ("objective",)
     regression: frozenset = frozenset()
     classification: frozenset = frozenset()
-    # Parameters that name metrics for validation rows.
     metrics: tuple = ("eval_metric",)
     # The trees, as their library has them; None before the first.
     booster = None
@@ -144,6 +143,10 @@ class Boosters(StagedAdapter):
                 )
 
     def unread_metrics(self, loss, params):
+        """Metrics that the user has set, such as "eval_metric='auc'", but for the loss.
+
+        Stages are evaluated by the loss. ``params`` are those of ``fit``.
+        """
         settings = self.estimator.get_params(deep=False) | params
         read = METRICS_OF_LOSSES.get(loss.name.removeprefix("half "), set())
         read = read | NO_METRIC | {str(self.objective()).lower()}

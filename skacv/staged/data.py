@@ -1,4 +1,4 @@
-"""Data of estimators fitted in stages, before a run: y, weights, parameters of fit."""
+"""Data of a run of stages: classes, targets, parameters of fit, and the loss."""
 
 from copy import copy
 from dataclasses import dataclass, replace
@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,8 +20,16 @@ from .._estimator.data.checks import (
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.prediction.decisions import known_labels, targets_of
 from .._warnings import warn
+from ..optim.losses import Poisson, SquaredError
 from .adapter import response_of
-from .losses import LogLoss, LogLossOfLabels, WrongLabel, regression_loss
+from .losses import (
+    AbsoluteError,
+    HalfDeviance,
+    LogLoss,
+    LogLossOfLabels,
+    Pinball,
+    WrongLabel,
+)
 from .run import last_of
 
 # Tables of CatBoost, XGBoost and LightGBM.
@@ -40,7 +47,7 @@ WEIGH_CLASSES = {
 
 
 def checked_data(staged, adapter, X, y):
-    """Fitted attributes about the data, and y; raises what the data are refused for."""
+    """Fitted attributes about the data, and y; raise if data cannot be fitted."""
     check_in_memory(X, y)
     if isinstance(X, RowSummary):
         raise TypeError(
@@ -63,7 +70,7 @@ def checked_data(staged, adapter, X, y):
             "pass X.sparse.to_dense()."
         )
     check_consistent_length(X, y)
-    has_classes = is_classifier(staged)
+    has_classes = is_classifier(last)
     y = validated_target(y, has_classes)
     names = "n_features_in_", "feature_names_in_"
     attributes = {name: vars(holder)[name] for name in names if name in vars(holder)}
@@ -87,21 +94,6 @@ def checked_data(staged, adapter, X, y):
         loss = LogLoss() if has_probabilities else WrongLabel()
         attributes |= {"classes_": classes, "_loss": loss}
     return attributes, y
-
-
-def weights_of(adapter, y, attributes, sample_weight):
-    """Weights of the rows in mean losses, including class weights.
-
-    Shapes: y (n_samples,) or (n_samples, n_targets), sample_weight (n_samples,) or
-    None; returned (n_samples,).
-    """
-    y = np.asarray(y)
-    weights = np.ones(len(y)) if sample_weight is None else sample_weight
-    if "classes_" not in attributes or attributes["_is_multilabel"]:
-        return weights
-    classes, label = np.unique(y, return_inverse=True)
-    by_class = adapter.class_weights(classes, y.ravel(), weights)
-    return weights * by_class[label.ravel()]
 
 
 def target_of(y, attributes):
@@ -139,8 +131,8 @@ def weighing_classes(estimator):
 def warn_of_settings(adapter, run):
     """Warn of parameters that the estimator's own fit reads and a staged run does not.
 
-    These are its early stopping and its metrics, and what weighs classes in the fits
-    alone: parameters of inner estimators, such as those of bagging, and
+    These are its early stopping, its metrics, and parameters that weigh classes in the
+    fits alone: those of inner estimators, such as those of bagging, and
     ``class_weight`` of LightGBM's regressor, which weighs values of y.
     """
     name, loss = type(adapter.estimator).__name__, run.attributes_of_data["_loss"]
@@ -153,7 +145,8 @@ def warn_of_settings(adapter, run):
                 "stages, and no rows are set aside.",
                 UserWarning,
             )
-    for setting in adapter.unread_metrics(loss, run.main.params):
+    unread = adapter.metrics and adapter.unread_metrics(loss, run.main.params)
+    for setting in unread:
         warn(
             f"{setting} of {name} is not read: the {loss.name} judges its stages, or "
             "what TrajectoryEarlyStoppingCV has as criterion.",
@@ -172,9 +165,12 @@ def warn_of_settings(adapter, run):
             )
 
 
+# ------------------------------------------------------------------ parameters of fit
+
+
 @dataclass(frozen=True)
 class FitParams:
-    """What ``fit`` is passed besides X and y, for the steps of a pipeline."""
+    """Arguments of ``fit`` besides X and y, for the steps of a pipeline."""
 
     # For the steps before the last, and for the last or the only one.
     before: dict
@@ -186,17 +182,8 @@ class FitParams:
     # Parameters of the last step with a value for every column.
     of_columns: tuple = ()
 
-    @classmethod
-    def of(cls, estimator, adapter, params):
-        """The parameters ``params`` of an estimator, whose last step is adapted."""
-        before, last = {}, params
-        if isinstance(estimator, Pipeline):
-            before, last = _by_step(estimator, params)
-        offset = adapter.offset if last.get(adapter.offset) is not None else None
-        return cls(before, last, None, offset, adapter.of_columns)
-
     def checked(self, n_rows):
-        """The same for ``n_rows`` rows, with valid weights and offsets of each."""
+        """These parameters for ``n_rows`` rows, with valid weights and offsets."""
         last = dict(self.last)
         if last.get("sample_weight") is not None:
             last["sample_weight"] = validated_weights(last["sample_weight"], n_rows)
@@ -215,7 +202,7 @@ class FitParams:
         return replace(self, last=last, n_rows=n_rows)
 
     def rows(self, rows):
-        """The parameters of some rows: arrays and lists as long as X are indexed."""
+        """The parameters of an index of rows: items as long as X are indexed."""
         parts = []
         for params, of_columns in ((self.before, ()), (self.last, self.of_columns)):
             part = dict(params)
@@ -230,14 +217,8 @@ class FitParams:
             parts.append(part)
         return replace(self, before=parts[0], last=parts[1], n_rows=len(rows))
 
-    def offsets(self):
-        """Offsets of the rows, (n_rows, n_outputs); None without any."""
-        if self.offset is None:
-            return None
-        return self.last[self.offset].reshape(self.n_rows, -1)
 
-
-def _by_step(pipeline, params):
+def params_by_step(pipeline, params):
     """Parameters for the steps before the last of a pipeline, and for the last."""
     name, last = pipeline.steps[-1]
     if get_config()["enable_metadata_routing"]:
@@ -256,3 +237,82 @@ def _by_step(pipeline, params):
         else:
             of_last[parameter or key] = value
     return before, of_last
+
+
+# ------------------------------------------------------------------ losses
+
+
+def _pinball(params):
+    """The pinball loss of the quantile in use; CatBoost and LightGBM have defaults."""
+    values = (params.get(name) for name in ("quantile", "quantile_alpha", "alpha"))
+    default = 0.5 if "loss_function" in params else 0.9
+    quantile = next((value for value in values if value is not None), default)
+    try:
+        return Pinball(float(quantile))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Stages are evaluated by one quantile, not by {quantile}."
+        ) from None
+
+
+def _tweedie(params):
+    """Half the deviance of a power, 1.5 by default; that of Poisson for 1."""
+    names = "tweedie_variance_power", "variance_power"
+    powers = [params[name] for name in names if params.get(name) is not None]
+    power = float(powers[0] if powers else 0) or 1.5
+    return Poisson() if power == 1 else HalfDeviance(power)
+
+
+# Losses by their names in scikit-learn, XGBoost, LightGBM and CatBoost.
+# Robust losses are evaluated as absolute errors.
+ABSOLUTE_ERRORS = (
+    "absolute_error",
+    "huber",
+    "epsilon_insensitive",
+    "reg:absoluteerror",
+    "reg:pseudohubererror",
+    "mae",
+    "l1",
+    "mean_absolute_error",
+    "regression_l1",
+    "fair",
+    "logcosh",
+    "mape",
+    "mean_absolute_percentage_error",
+)
+LOSSES = {
+    **dict.fromkeys(ABSOLUTE_ERRORS, lambda params: AbsoluteError()),
+    **dict.fromkeys(("poisson", "count:poisson"), lambda params: Poisson()),
+    **dict.fromkeys(("gamma", "reg:gamma"), lambda params: HalfDeviance(2.0)),
+    **dict.fromkeys(("tweedie", "reg:tweedie"), _tweedie),
+    **dict.fromkeys(("quantile", "multiquantile", "reg:quantileerror"), _pinball),
+}
+# The parameters that name a loss. The last three are aliases of LightGBM.
+LOSS_PARAMETERS = (
+    "loss",
+    "objective",
+    "loss_function",
+    "criterion",
+    "objective_type",
+    "application",
+    "app",
+)
+
+
+def regression_loss(estimator):
+    """The loss that a regressor's parameters name, otherwise the squared error.
+
+    Stages are evaluated by the loss that their trees or passes reduce.
+    """
+    params = estimator.get_params(deep=False)
+    for parameter in LOSS_PARAMETERS:
+        name = params.get(parameter)
+        if not isinstance(name, str):
+            continue
+        name, settings = name.lower(), ""
+        if name not in LOSSES:  # such as CatBoost's "Quantile:alpha=0.9"
+            name, _, settings = name.partition(":")
+        if name in LOSSES:
+            pairs = [pair.split("=") for pair in settings.split(";") if "=" in pair]
+            return LOSSES[name](params | dict(pairs))
+    return SquaredError()

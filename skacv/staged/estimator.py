@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import get_tags
+from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from .._compat import (
@@ -21,6 +22,7 @@ from .._compat import (
     Interval,
     _fit_context,
     _num_samples,
+    _safe_indexing,
     has_callbacks,
     validate_parameters,
     with_callbacks,
@@ -38,18 +40,19 @@ from .._estimator.estimates.recording import Limit, Price, RecordsTrajectory
 from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
 from ..optim.losses import Logistic, Multinomial
-from .adapters import CAN_BE_STAGED, PerOutput, staged_adapter_of
+from .adapter import staged_adapter_of
+from .adapters import CAN_BE_STAGED, PerOutput
 from .data import (
     FitParams,
     check_enough,
     checked_data,
+    params_by_step,
     target_of,
     warn_of_settings,
-    weights_of,
 )
 from .losses import LogLoss
 from .prediction import PredictsByStages
-from .run import HeldOutStages, StagedFit, StagedRun, cloned, last_of
+from .run import Evaluation, HeldOutStages, StagedFit, StagedRun, cloned, last_of
 
 # Expected seconds for a stage of a model and five folds, of however few rows.
 SECONDS_OF_STAGE = 0.01
@@ -190,13 +193,12 @@ class Staged(
         """
         names, deep_names = self.get_params(deep=False), self.get_params()
         inner = self.estimator.get_params() if "estimator" not in params else {}
-        of_estimator = {
-            name: params.pop(name)
-            for name in list(params)
+        of_estimator = {}
+        for name in list(params):
             # MultiOutputRegressor has a parameter "estimator" too.
-            if name.partition("__")[0] not in names
-            or (name in inner.keys() - deep_names)
-        }
+            is_of_inner = name in inner and name not in deep_names
+            if is_of_inner or name.partition("__")[0] not in names:
+                of_estimator[name] = params.pop(name)
         super().set_params(**params)
         if of_estimator:
             self.estimator.set_params(**of_estimator)
@@ -313,7 +315,15 @@ class Staged(
         n_stages = adapter.n_next(n_updates or n_planned)
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
-        settings = self._run_settings(adapter)
+        # A run goes on with the same parameters, but for its length.
+        settings = {}
+        may_change = "n_jobs", "verbose", f"estimator__{self._count_name(adapter)}"
+        for name, value in self.get_params().items():
+            are_steps = isinstance(value, list) and name.startswith("estimator__")
+            if not are_steps and name not in may_change:
+                # The parameters of an estimator are settings too.
+                settings[name] = type(value) if hasattr(value, "get_params") else value
+        settings = snapshot(settings)
         run = self._live
         is_new = n_updates is None or run is None
         if is_new or not run.may_go_on(X, y, params, settings):
@@ -321,32 +331,25 @@ class Staged(
         self._live = None  # an error may leave it half grown
         # At every call: where several calls warn, those of the last one are shown.
         warn_of_settings(adapter, run)
-        progress = FitProgress(
-            self,
-            n_planned=n_stages - run.n_stages,
-            n_total=n_planned,
-            X=X,
-            y=y,
-            sample_weight=sample_weight,
-            reconstruct=run.at,
-        )
-        n_iter, is_over = self._grown(run, n_stages, progress)
-        attributes = run.attributes(n_iter)
-        progress.finish(n_iter, attributes)
+        if self.verbose or has_callbacks(self):
+            progress = FitProgress(
+                self,
+                n_planned=n_stages - run.n_stages,
+                n_total=n_planned,
+                X=X,
+                y=y,
+                sample_weight=sample_weight,
+                reconstruct=run.at,
+            )
+            n_iter, is_over = self._grown(run, n_stages, progress)
+            attributes = run.attributes(n_iter)
+            progress.finish(n_iter, attributes)
+        else:
+            is_over = not run.go_on(n_stages, self.n_jobs)
+            n_iter = run.n_stages
+            attributes = run.attributes(n_iter)
         replace_fitted(self, attributes | {"_live": run, "_residuals_kept": None})
         return is_over or n_iter == n_planned
-
-    def _run_settings(self, adapter):
-        """Parameters that must not change while a run goes on: all but its length."""
-        settings = self.get_params()
-        for name, value in self.get_params().items():
-            are_steps = isinstance(value, list) and name.startswith("estimator__")
-            if are_steps or name in ("n_jobs", "verbose"):
-                del settings[name]
-            elif hasattr(value, "get_params"):  # its parameters are settings too
-                settings[name] = type(value)
-        settings.pop(f"estimator__{self._count_name(adapter)}", None)
-        return snapshot(settings)
 
     def _begun(self, adapter, X, y, params, settings):
         """A run without stages."""
@@ -359,53 +362,75 @@ class Staged(
         splitter, of_split, groups = splitter_of(self, y, of_split)
         of_fit = self._fit_params(adapter, params).checked(_num_samples(y))
         # Targets and weights in the losses.
-        sample_weight = of_fit.last.get("sample_weight")
-        weights = weights_of(adapter, y, attributes, sample_weight)
-        target = target_of(y, attributes)
-        attributes["_loss"].check_target(target)
+        classes = None if attributes["_is_multilabel"] else attributes.get("classes_")
+        weights = of_fit.last.get("sample_weight")
+        if weights is None:
+            weights = np.ones(_num_samples(y))
+        if classes is not None:
+            by_class = adapter.class_weights(classes, np.ravel(y), weights)
+            weights = weights * by_class[np.searchsorted(classes, np.ravel(y))]
+        target, loss = target_of(y, attributes), attributes["_loss"]
+        rows = np.arange(len(target))
+        loss.check_target(target)
+        evaluated_on = target, weights, classes
+        evaluation, splits, folds = None, [], []
+        training = Evaluation(loss, [(rows, rows)], *evaluated_on, False)
+        if splitter is not None:
+            check_enough(y)
+            drawn = list(splitter.split(X, y, **of_split))
+            of_weight = folds_of(drawn, np.where(weights > 0, rows, -1))
+            # Folds are fitted to rows of zero weight too: an estimator may draw rows.
+            for (fitted, _), (_, held_out) in zip(drawn, of_weight):
+                splits.append((rows[fitted], held_out))
+            evaluation = Evaluation(loss, splits, *evaluated_on, True, groups)
+        # The fits, of all rows and of every fold.
+        X, y = indexable(summed(X), y)
+        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+            y = column_or_1d(y, warn=True)
+        offset = of_fit.offset and of_fit.last[of_fit.offset].reshape(len(target), -1)
+        main = StagedFit.begun(self.estimator, adapter, X, y, of_fit, X, offset)
+        for fitted, held_out in splits:
+            fold = StagedFit.begun(
+                self.estimator,
+                adapter,
+                _safe_indexing(X, fitted),
+                _safe_indexing(y, fitted),
+                of_fit.rows(fitted),
+                _safe_indexing(X, held_out),
+                None if offset is None else offset[held_out],
+            )
+            folds.append(fold)
         attributes |= {
             "_offset": of_fit.offset,
             "_row_weights": weights,
             "_groups": groups,
         }
-        splits = []
-        if splitter is not None:
-            check_enough(y)
-            rows, drawn = np.arange(len(target)), list(splitter.split(X, y, **of_split))
-            folds = folds_of(drawn, np.where(weights > 0, rows, -1))
-            # Folds are fitted to rows of zero weight too: an estimator may draw rows.
-            splits = [(rows[fit], left) for (fit, _), (_, left) in zip(drawn, folds)]
-        return StagedRun.begun(
-            self.estimator,
-            adapter,
-            passed,
-            settings,
-            summed(X),
-            y,
-            of_fit,
-            attributes,
-            target,
-            splits,
+        return StagedRun(
+            passed, settings, y, main, folds, training, evaluation, attributes
         )
 
     def _fit_params(self, adapter, params):
         """Parameters of the estimator's ``fit`` among those of this one."""
-        of_fit = routed(self, "fit", "estimator", "fit", params)
-        if not get_config()["enable_metadata_routing"]:
-            of_fit = dict(params)
-            of_fit.pop("groups", None)
-        return FitParams.of(self.estimator, adapter, of_fit)
+        if get_config()["enable_metadata_routing"]:
+            last = routed(self, "fit", "estimator", "fit", params)
+        else:
+            last = dict(params)
+            last.pop("groups", None)
+        before = {}
+        if isinstance(self.estimator, Pipeline):
+            before, last = params_by_step(self.estimator, last)
+        offset = adapter.offset if last.get(adapter.offset) is not None else None
+        return FitParams(before, last, None, offset, adapter.of_columns)
 
     def _grown(self, run, n_stages, progress):
-        """Grow a run to ``n_stages``; its number of stages, and whether it is over.
+        """Grow a run, a few stages at a time; its number of stages, whether it is over.
 
-        With callbacks or ``verbose``, a few stages at a time.
+        ``progress`` reports to callbacks, and prints a line whenever stages are added.
         """
-        is_watched = bool(self.verbose) or has_callbacks(self)
-        n_at_once = progress.every if is_watched else n_stages
         while run.n_stages < n_stages:
             n_former = run.n_stages
-            has_grown = run.go_on(min(n_stages, n_former + n_at_once), self.n_jobs)
+            n_next = min(n_stages, n_former + progress.every)
+            has_grown = run.go_on(n_next, self.n_jobs)
             recorded = run.main.stages.recorded()
             for t in recorded[recorded > n_former]:
                 if progress.report_step(t):
@@ -443,7 +468,7 @@ class Staged(
         n_stages = adapter.n_planned()
         seconds = SECONDS_OF_STAGE + adapter.seconds_of_stage * n_entries
         stage = seconds * (n_outputs if adapter.grows_by_class else 1)
-        n_first = adapter.n_next(1)  # all of those that cannot be continued
+        n_first = adapter.n_next(1)  # all stages, if a fit cannot be continued
         start = adapter.seconds_to_start * n_entries
         return Price(start, n_first * stage, ceil(n_stages / n_first))
 

@@ -36,7 +36,7 @@ class Boosting(WarmStart):
         if is_classifier(self.estimator):
             predictions = np.stack([loss.predict_proba(values) for values in sums])
         else:
-            predictions = np.stack([loss.link.inverse(v.ravel()) for v in sums])
+            predictions = loss.link.inverse(np.stack(sums)[:, :, 0])
         return predictions, sums[-1]
 
 

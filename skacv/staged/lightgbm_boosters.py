@@ -11,7 +11,7 @@ from .._compat import _num_samples
 from .adapter import PATIENCE_IN_TREES
 from .boosters import SumsOfLeaves, Updated
 
-# Objectives by what they make of sums of trees.
+# Objectives by the function of sums of trees that predicts.
 SUMS = {
     "regression",
     "regression_l2",

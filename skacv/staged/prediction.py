@@ -27,8 +27,7 @@ from .._estimator.prediction.prediction_intervals import intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import checked_iterate
 from .adapter import label_probabilities, response_of
-from .data import target_of
-from .losses import regression_loss
+from .data import regression_loss, target_of
 from .run import last_of
 
 
@@ -172,7 +171,7 @@ class PredictsByStages(FittedState):
         yield from map(self._predicted, self._staged(X))
 
     def _predicted(self, response):
-        """What ``predict`` makes of probabilities, decisions or predictions."""
+        """The result of ``predict`` for probabilities, decisions or predictions."""
         if not is_classifier(self):
             return response
         if self._is_multilabel:

@@ -13,17 +13,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.utils import column_or_1d, gen_batches, indexable
+from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._compat import _num_samples, _safe_indexing
+from .._compat import _num_samples
 from .._estimator.estimates.held_out import RunningPath, row_losses
 from .._estimator.parameters import are_same
 from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..risk.held_out_rows import error_of_repeats, mean_with_error, units_of
-from .adapter import StagedAdapter, response_of
-from .adapters import staged_adapter_of
+from .adapter import StagedAdapter, response_of, staged_adapter_of
 from .losses import WrongLabel
 
 
@@ -94,7 +93,7 @@ class StagedFit:
         return cls(stages, X, y, params.last, held_out, offset, before, name)
 
     def grown(self, n_stages):
-        """The same with ``n_stages`` stages."""
+        """This fit, which has grown to ``n_stages`` stages."""
         self.stages.grow(n_stages, self.X, self.y, self.params)
         return self
 
@@ -140,9 +139,9 @@ class StagedFit:
                 yield from predictions
 
     def _for_classes(self, predictions, classes):
-        """Predictions for all classes: those that the rows lack have probability 0.
+        """Predictions for all classes: a class that the rows lack has probability 0.
 
-        Their decision is less than any other. Other classes than ``classes``, or
+        Its decision is less than any other. Other classes than ``classes``, or
         another order of them, raise a ValueError.
         """
         last = self.stages.fitted()
@@ -177,18 +176,16 @@ class StagedFit:
 class HeldOutStages(RunningPath):
     """Held-out predictions of every stage, fold after fold.
 
-    Row 0 has the predictions without any stage. If they are not kept, or do not fit in
-    memory, stages predict again when a row is read. ``folds`` have a stage at least.
-    Shapes: constants n_folds times (n_outputs,).
+    Row 0 has the predictions without any stage, ``constant``. If they are not kept, or
+    do not fit in memory, stages predict again when a row is read. ``folds`` have a
+    stage at least. Shapes: constant (n_held_out, n_outputs).
     """
 
-    def __init__(self, folds, classes, constants, is_kept):
+    def __init__(self, folds, classes, constant, is_kept):
         self._folds, self._classes, self._is_kept = folds, classes, is_kept
-        # The next stage to predict, and what the folds pass on to it.
+        # The next stage to predict, and the results that the folds pass on to it.
         self._next = 0, ()
         first = self._predict(1, 2)
-        n_held_out = [_num_samples(fold.held_out) for fold in folds]
-        constant = np.repeat(constants, n_held_out, axis=0)
         if constant.size != first.size:
             raise ValueError(
                 f"The estimator predicts {first.size // len(constant)} numbers for a "
@@ -229,13 +226,14 @@ class HeldOutStages(RunningPath):
         reached, side_runs = self._next
         if reached != first:
             side_runs = [None] * len(self._folds)
-        predictions, side_runs = zip(
-            *[
-                fold.held_out_predictions(first - 1, last - 1, self._classes, sums)
-                for fold, sums in zip(self._folds, side_runs)
-            ]
-        )
-        self._next = last, side_runs
+        predictions, next_side_runs = [], []
+        for fold, sums in zip(self._folds, side_runs):
+            values, sums = fold.held_out_predictions(
+                first - 1, last - 1, self._classes, sums
+            )
+            predictions.append(values)
+            next_side_runs.append(sums)
+        self._next = last, next_side_runs
         return np.concatenate(predictions, axis=1)
 
     @property
@@ -248,7 +246,7 @@ class HeldOutStages(RunningPath):
         )
 
     def released(self):
-        """The same path, without data of further stages."""
+        """A copy of the path, without data of further stages."""
         path = copy(self)
         path._next = 0, ()
         if self._kept is not None:
@@ -291,26 +289,28 @@ class Evaluation:
 
     def __post_init__(self):
         # The held-out rows of each fold, and fold after fold; weights of the folds.
-        self.held_out = [held_out for _, held_out in self.splits]
+        self.held_out, fold_weights = [], []
+        for _, held_out in self.splits:
+            self.held_out.append(held_out)
+            fold_weights.append(self.weights[held_out].sum())
         self.rows = np.concatenate(self.held_out)
-        self.fold_weights = np.array([self.weights[r].sum() for r in self.held_out])
+        self.fold_weights = np.array(fold_weights)
 
     def read(self, folds, n_stages):
         """Evaluate the stages that are new since the last call."""
         loss, target, weights = self.loss, self.target, self.weights
-        first = []
+        sizes, first = list(map(len, self.held_out)), []
         if self.path is None:
-            constants = [
-                np.zeros(target.shape[1])
-                if loss == WrongLabel()
-                else np.average(target[fitted], axis=0, weights=weights[fitted])
-                for fitted, _ in self.splits
-            ]
+            constants = np.zeros((len(self.splits), target.shape[1]))
+            if loss != WrongLabel():
+                for constant, (fitted, _) in zip(constants, self.splits):
+                    constant[:] = np.average(target[fitted], 0, weights[fitted])
+            constant = np.repeat(constants, sizes, axis=0)
             self.path = HeldOutStages(
-                folds, self.classes, constants, self.keeps_predictions
+                folds, self.classes, constant, self.keeps_predictions
             )
             first = [self.path[:2]]
-        ends = np.cumsum(list(map(len, self.held_out)))[:-1]
+        ends = np.cumsum(sizes)[:-1]
         weights_of_folds = np.split(weights[self.rows], ends)
         units = units_of(self.held_out[0], self.groups)
         for predictions in chain(first, self.path.read_new(n_stages)):
@@ -319,8 +319,10 @@ class Evaluation:
             # are rounded.
             losses = np.ascontiguousarray(losses)
             parts = list(zip(np.split(losses, ends, axis=1), weights_of_folds))
-            means = [mean_with_error(*part)[0] for part in parts]
-            self.losses.append(np.stack(means, axis=1))
+            means = np.empty((len(losses), len(parts)))
+            for mean, part in zip(means.T, parts):
+                mean[:], _ = mean_with_error(*part)
+            self.losses.append(means)
             self.row_errors.append(mean_with_error(*parts[0], units)[1])
 
     def best(self):
@@ -356,47 +358,6 @@ class StagedRun:
     # Fitted attributes about the data.
     attributes_of_data: dict
     n_stages: int = 0
-
-    @classmethod
-    def begun(
-        cls,
-        estimator,
-        adapter,
-        passed,
-        settings,
-        X,
-        y,
-        params,
-        attributes,
-        target,
-        splits,
-    ):
-        """A run without stages; ``params`` are FitParams, ``splits`` rows of folds."""
-        X, y = indexable(X, y)
-        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
-            y = column_or_1d(y, warn=True)
-        weights, groups = attributes["_row_weights"], attributes["_groups"]
-        classes = None if attributes["_is_multilabel"] else attributes.get("classes_")
-        evaluated_on = target, weights, classes
-        rows, loss = np.arange(len(target)), attributes["_loss"]
-        training = Evaluation(loss, [(rows, rows)], *evaluated_on, False)
-        evaluation = None
-        if splits:
-            evaluation = Evaluation(loss, splits, *evaluated_on, True, groups)
-        main = StagedFit.begun(estimator, adapter, X, y, params, X, params.offsets())
-        folds = [
-            StagedFit.begun(
-                estimator,
-                adapter,
-                _safe_indexing(X, fitted),
-                _safe_indexing(y, fitted),
-                params.rows(fitted),
-                _safe_indexing(X, held_out),
-                params.rows(held_out).offsets(),
-            )
-            for fitted, held_out in splits
-        ]
-        return cls(passed, settings, y, main, folds, training, evaluation, attributes)
 
     def may_go_on(self, X, y, params, settings):
         """Whether the very same objects are passed, with the same parameters."""

@@ -9,7 +9,8 @@ from sklearn.metrics import (
 
 from skacv import Staged
 from skacv.optim.losses import Poisson, SquaredError
-from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball, regression_loss
+from skacv.staged.data import regression_loss
+from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball
 
 from .cases import booster, named, table
 

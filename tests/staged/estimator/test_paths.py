@@ -29,8 +29,9 @@ from sklearn.model_selection import KFold, PredefinedSplit
 from sklearn.tree import DecisionTreeClassifier
 
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
-from skacv.optim.losses import Poisson
+from skacv.optim.losses import Poisson, SquaredError
 from skacv.staged import losses
+from skacv.staged.data import regression_loss
 
 from .cases import SMALL, assert_same_fits, boosted
 
@@ -265,10 +266,10 @@ def test_losses_by_their_names():
             losses.HalfDeviance(1.2),
         ),
         ({"objective": "count:poisson"}, Poisson()),
-        ({"objective": "reg:squarederror"}, losses.SquaredError()),
-        ({"objective": None}, losses.SquaredError()),
+        ({"objective": "reg:squarederror"}, SquaredError()),
+        ({"objective": None}, SquaredError()),
     ]:
-        assert losses.regression_loss(Named(**params)) == expected
+        assert regression_loss(Named(**params)) == expected
 
 
 def test_half_deviances_are_those_of_metrics(rng):
