@@ -5,9 +5,16 @@ from copy import copy
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from skacv import SelfStoppingClassifier, SelfStoppingRegressor
 from skacv.model_selection import RecordsTrajectory
 from skacv.optim.design import MatrixDesign
 from skacv.risk.held_out_rows import mean_with_error
+
+# The default members, where a table lets all of them take part.
+MEMBERS = {
+    SelfStoppingRegressor: {"lasso", "ridge", "kernel", "boosted trees", "extra trees"},
+    SelfStoppingClassifier: {"logistic", "kernel", "boosted trees", "extra trees"},
+}
 
 
 class NestedLeastSquares(RecordsTrajectory, RegressorMixin, BaseEstimator):

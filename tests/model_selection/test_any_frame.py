@@ -22,6 +22,7 @@ from skacv import (
 )
 from skacv.tables.pipeline import TablePipeline
 from tests.cases import covering
+from tests.model_selection.cases import MEMBERS
 from tests.tables.frames import TABLES
 
 pytestmark = [
@@ -29,10 +30,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:X (does not have|has) .*feature names"),
     pytest.mark.filterwarnings("ignore:The chosen iterate"),
 ]
-MEMBERS = {
-    SelfStoppingRegressor: {"lasso", "ridge", "kernel", "boosted trees", "extra trees"},
-    SelfStoppingClassifier: {"logistic", "kernel", "boosted trees", "extra trees"},
-}
 
 
 def values_of(model, X):

@@ -20,6 +20,7 @@ from skacv.model_selection.portfolios import (
     task_of,
     that_take,
 )
+from tests.model_selection.cases import MEMBERS
 
 from .cases import members
 
@@ -102,7 +103,7 @@ def test_a_dense_linear_member_is_exact_where_that_is_cheap():
     assert PORTFOLIOS["regression"](workers)[1].name == "least squares"
 
 
-ALL = {"lasso", "ridge", "kernel", "boosted trees", "extra trees"}
+ALL = MEMBERS[SelfStoppingRegressor]
 
 
 def test_a_small_sparse_table_is_dense_for_members_that_need_it(data, set_limits):
