@@ -11,7 +11,7 @@ from .._estimator.prediction.predictions import RecordedModel
 from ..optim.array_path import StoredPredictors
 from ..optim.kernel_matrix import KernelMatrix, kernel_product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
-from ..optim.trajectory import Trajectory, first_updates
+from ..optim.trajectory import Trajectory, phases_up_to
 from ..risk.cost import RunCost
 from ..risk.left_out.methods import (
     LeaveOneOutTask,
@@ -95,7 +95,7 @@ class RecordedKernelModel(RecordedModel):
         coef = np.zeros((t + 1, *last.shape[1:]), last.dtype)
         coef[-1] = last[0]
         predictor = StoredPredictors(np.broadcast_to(0.0, (t + 1, *target.shape)))
-        trajectory = Trajectory(coef, predictor, first_updates(self._phases, t))
+        trajectory = Trajectory(coef, predictor, phases_up_to(self._phases, t))
         held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
         held_out = held_out.reshape(t + 1, len(rows), -1)
         rule = self._spec().refit(data)

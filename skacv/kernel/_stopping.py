@@ -8,7 +8,7 @@ from .._estimator.parameters import to_python_scalar
 from .._estimator.run.fit import TrajectoryModel
 from .._estimator.run.plan import updates_to_wait
 from .._estimator.run.stopping import Patience
-from ..optim.trajectory import Trajectory, first_updates, n_planned_updates
+from ..optim.trajectory import Trajectory, n_planned_updates, phases_up_to
 from ..risk.left_out.side_runs import RademacherSideRuns, SideFolds
 from ..risk.random_labels import random_signs
 
@@ -62,7 +62,7 @@ class StoppingModel(TrajectoryModel):
                 # the first.
                 n_more = max(n_updates, FIRST_STAGE * self._waiting(run.plan).patience)
             n_updates, t = n_updates + n_more, live.t
-            live.go_on(first_updates(planned, n_updates), progress)
+            live.go_on(phases_up_to(planned, n_updates), progress)
             is_over = n_updates >= n_total
             if live.t > t or is_over:
                 end = self._evaluated(run, by_targets)

@@ -46,17 +46,15 @@ def smoothness_under(schedule, problem):
     return problem.smoothness if smoothness is None else smoothness(problem)
 
 
-def first_updates(planned, n_updates):
-    """The phases of the first ``n_updates`` of a plan; all phases for None."""
-    if n_updates is None:
-        return list(planned)
-    phases = []
-    for phase in planned:
+def phases_up_to(phases, n_updates):
+    """The phases of the first ``n_updates`` updates, the last one shortened."""
+    beginning = []
+    for phase in phases:
         phase = replace(phase, n_updates=min(phase.n_updates, n_updates))
         n_updates -= phase.n_updates
         if phase.n_updates:
-            phases.append(phase)
-    return phases
+            beginning.append(phase)
+    return beginning
 
 
 def remaining_phases(planned, done):
@@ -198,7 +196,7 @@ class Trajectory:
         return Trajectory(
             self.coef[: n_updates + 1].copy(),
             self.predictor.first(n_updates + 1),
-            first_updates(self.phases, n_updates),
+            phases_up_to(self.phases, n_updates),
         )
 
     def of_output(self, k):

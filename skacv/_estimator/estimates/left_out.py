@@ -9,7 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ...optim.array_path import path_values
 from ...optim.blocks import blocks
-from ...optim.trajectory import Trajectory, first_updates
+from ...optim.trajectory import Trajectory, phases_up_to
 from ...risk.cost import RunCost
 from ...risk.held_out_rows import (
     error_of_repeats,
@@ -247,7 +247,7 @@ def kept_run(estimator, n_updates):
             estimator.coef_path_[: n_updates + 1],
             estimator.intercept_path_[: n_updates + 1],
         ),
-        data.phases(first_updates(estimator._phases, n_updates)),
+        data.phases(phases_up_to(estimator._phases, n_updates)),
     )
 
 

@@ -22,7 +22,7 @@ from ...optim.array_path import PathCache
 from ...optim.blocks import threads_for
 from ...optim.contraction import Shares
 from ...optim.design import ROUNDINGS
-from ...optim.trajectory import Trajectory, first_updates, n_planned_updates
+from ...optim.trajectory import Trajectory, n_planned_updates, phases_up_to
 from ...risk.left_out.replicas import replicas_at_a_time
 from ...risk.left_out.side_runs import SideFolds
 from ..data.row_space import phases_on
@@ -248,7 +248,9 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
             run = _new_run(former, spec, source, params, resume, n_updates)
             if n_updates is not None or (resume and spec.is_dual):
                 run.settings = snapshot(settings)
-    planned, progress = first_updates(run.plan, n_updates), None
+    planned, progress = run.plan, None
+    if n_updates is not None:
+        planned = phases_up_to(run.plan, n_updates)
     if estimator.verbose or CALLBACKS in vars(estimator):
         progress = _progress(estimator, source, run, planned)
     # The updates of the run, and its estimates.
