@@ -1,6 +1,6 @@
 """The cost of a run, which decides how rows are left out of it, and how many.
 
-In units of :mod:`skacv.optim.costs`.
+Costs are in units of :mod:`skacv.optim.costs`.
 """
 
 from dataclasses import dataclass, field

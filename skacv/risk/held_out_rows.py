@@ -33,7 +33,7 @@ class LeaveOutRule:
     columns: object = None
 
     def of_run(self, trajectory, rows=()):
-        """The rule of refits of a run, planned or recorded, without some rows."""
+        """The rule of refits of a run, planned or recorded, without these rows."""
         seen = trajectory.rows_seen()
         if np.isin(rows, seen).any():
             raise Unreadable(
@@ -76,7 +76,7 @@ class LeftOutRows:
 
     n_rows: int
     rows: np.ndarray
-    # What the weights of the other rows are multiplied by.
+    # Factors of the weights of the other rows.
     loss_scale: np.ndarray
     # Residual of the replica, intercept included, over that on the centred data.
     residual_scale: np.ndarray
@@ -156,7 +156,7 @@ def mean_with_error(losses, weights, units=None):
         averaging = sparse.csc_array(entries, shape=(len(together), n_losses))
         losses, weights = (averaging @ losses.T).T, together
     weights = weights / weights.sum()
-    # Not by BLAS: it rounds as the number of iterates has it.
+    # The rounding errors of BLAS would depend on the number of iterates.
     mean = np.einsum("ti,i->t", losses, weights)
     n_losses = np.count_nonzero(weights)
     variance = np.empty_like(mean)

@@ -16,9 +16,9 @@ compared with a size that knows as little of it as of a new row (Lei, G'Sell, Ri
 Tibshirani & Wasserman 2018, section 5.2; Papadopoulos, Gammerman & Vovk 2008).
 
 Rows of groups are not exchangeable, but groups are. A row of a new group is covered if
-every group has the same mass among the residuals, and one more has it beyond all of
-them (Lee, Barber & Willett 2023, "Distribution-free inference with hierarchical data").
-Several residuals of one row count as a group.
+every group has the same mass among the residuals, and one more group has that mass
+beyond all of them (Lee, Barber & Willett 2023, "Distribution-free inference with
+hierarchical data"). Several residuals of one row count as a group.
 """
 
 from functools import partial
@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# What is a whole number but for rounding is that number.
+# A rank that is a whole number up to this rounding is that number.
 ROUNDING = np.sqrt(np.finfo(float).eps)
 # The size of a residual is a mean over so many rows at least: fewer would be noisier.
 FEWEST_ROWS = 20

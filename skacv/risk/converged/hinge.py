@@ -1,6 +1,6 @@
 """Approximate leave-one-out of a linear support vector machine with the hinge.
 
-The hinge has no curvature, but what a row left out moves is known (Wang, Zhou,
+The hinge has no curvature, but the shift by leaving out a row is known (Wang, Zhou,
 Lu, Maleki & Mirrokni 2018, arXiv:1807.02694, section 4): rows on the margin, V,
 stay on it, and rows within it, S, keep their subgradient. With
 K = XX' / lambda and k_i its column of row i on the rows of V,

@@ -2,9 +2,9 @@
 
 Nobel, LeJeune & Candes (2024, arXiv:2409.09781): leverages of n rows are the
 diagonal of a matrix J that is cheap to multiply and costly to form. A probe of
-random signs r gives r * (J r), whose mean is that diagonal; what is known of
-the diagonal (it lies between 0 and 1) and how the mean loss depends on the
-number of probes (linearly in its inverse) remove most of the error.
+random signs r gives r * (J r), whose mean is that diagonal. Two facts remove most
+of the error: the diagonal lies between 0 and 1, and the mean loss is linear in one
+over the number of probes.
 """
 
 from typing import NamedTuple

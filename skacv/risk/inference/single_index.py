@@ -12,9 +12,10 @@ with the labels. It does not determine the log odds u:
     u = mean + slope U + sd G,        G standard normal,
 
 and for any such ``sd`` mean and slope follow from the labels. So there remains one
-number. It is estimated from the size of the debiased iterate, or by how much of what is
-linear in the labels U has: both rise with the ``strength``, the standard deviation of
-u. The columns enter by no distribution of theirs but here: normal ones are thought of.
+number. It is estimated from the size of the debiased iterate, or from the variance of
+the part of the labels that is linear in x: both rise with the ``strength``, the
+standard deviation of u. Only here a distribution of the columns is assumed, a normal
+one.
 
 .. [1] Bellec (2022), "Observable adjustments in single-index models for regularized
        M-estimators", arXiv:2204.06990.

@@ -23,9 +23,10 @@ between
 with d_i the deviation where it was evaluated: right to first order for deviations that
 only grow or shrink, and exact where they have come to rest.
 
-A pass in batches is an update on each. There the row takes part in its own
-batch alone; the correction is evaluated on every batch of passes 1, 2, 4, 8, ...,
-and after each of them on all rows, as the mean of the batches', for those in between.
+A pass is an update on each of its batches, and a row takes part in that on its own
+batch alone. The correction is evaluated on every batch of passes 1, 2, 4, 8, ..., and
+after each of these passes on all rows, as the mean of the batches', for passes in
+between.
 
 With a prox, replicas live on few columns (:mod:`skacv.risk.left_out.row_replicas`).
 Outside these the gradient is bounded by

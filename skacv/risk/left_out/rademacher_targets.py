@@ -32,8 +32,8 @@ class ResidualRecursion:
 
     def after_pass(self, visited, residual, influence, end_influence):
         """Held-out residuals (n_rows, n_outputs) at the end of one more pass."""
-        # Of pass t = 1, 2, ...: recorded residuals ``visited`` and ``residual``,
-        # influence c^{t-1} and end_influence b^t, (n_rows,).
+        # Pass t = 1, 2, ... has recorded residuals ``visited`` and ``residual``,
+        # influences c^{t-1} and end_influences b^t, (n_rows,).
         if self._held_out:
             self._responses.append((self._before - influence).astype(self._dtype))
             self._before = influence

@@ -1,8 +1,7 @@
 """Replicas of the recorded run that leave rows out: exact, any update, any loss.
 
 Every replica takes the updates of the recorded run, on rows with weights of its own;
-all share each pass over X. Leaving out folds and leaving out single rows are the same
-thing here.
+all share each pass over X. Folds and single rows are left out in the same way.
 """
 
 from dataclasses import dataclass

@@ -207,7 +207,7 @@ class SingleUpdate(NamedTuple):
     n_kept: int
 
     def replay(self, steps, parts, target, residual_scale, held_out):
-        """As :meth:`UpdateBlock.replay`, of a single update."""
+        """Do what :meth:`UpdateBlock.replay` does, for a single update."""
         t, before, update, _ = steps[0]
         following = self.leverage * update.point(held_out[t], held_out[before])
         following += parts[2]
@@ -232,9 +232,9 @@ class UpdateBlock(NamedTuple):
     # iterate at the start, in the one before that, in the drive, and in the gradient of
     # each update, (1 + n_updates, 3 + n_updates, n_nodes).
     response: np.ndarray
-    # What is added to the prediction after an update for the residual at the gradient
-    # point of this one and of each before, update by update, (n_updates * (n_updates +
-    # 1) / 2, n_rows).
+    # The change of the prediction after an update by a unit residual at the gradient
+    # point of this update and of each before, update by update, (n_updates * (n_updates
+    # + 1) / 2, n_rows).
     feedback: np.ndarray
     leverage: np.ndarray  # (n_nodes, n_rows)
     n_kept: int

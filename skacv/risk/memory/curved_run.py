@@ -1,4 +1,4 @@
-"""Any loss with a curvature: what every row would be predicted by a run without it.
+"""Any loss with a curvature: predictors of every row by the run without it.
 
 With b_t the iterates, psi_s the rows' slopes -l'(y, x'b) at the points where gradients
 are taken, D_s their curvatures l'', and Q_{t,s} the response of b_t to a shock in
@@ -49,7 +49,7 @@ from .modes import (
 from .row_scales import scales_of_rows
 
 ACCURACY = Accuracy(carried=0.1, kept=0.02, floor=0.05)
-# How well low-rank factors have what is held out.
+# Shares of held-out residuals that their low-rank factors may miss.
 HELD_OUT = Accuracy(carried=0.0, kept=1e-4, floor=0.01)
 
 

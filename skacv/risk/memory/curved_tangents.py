@@ -140,7 +140,7 @@ class CurvedTangents(Tangents):
             n_each * points.n_positions,
         )
         self._points, self._shocks_of, self._n_rows = points, shocks_of, len(signs)
-        # What rows have on any columns.
+        # The properties of rows that do not depend on the columns.
         self._signed = signs, row_scales.astype(signs.dtype), self._probe, degrees
         self.at_points = np.zeros_like(self.solution[1:])
         self.mean_curvature = np.zeros(self.at_points.shape[:2])

@@ -124,7 +124,7 @@ class GradientPoints:
 
     def response_adjoint(self, change, spatial, iterates):
         """The transpose of :meth:`response_of`, (n_iterates, n_positions, n_modes)."""
-        # For all rows. Shapes: change (n_iterates, n_rows).
+        # ``change`` is that of all rows, (n_iterates, n_rows).
         return (change @ spatial.T)[:, None]
 
 

@@ -177,7 +177,8 @@ def _solve(run, method, rng, least_floor=1e-5):
 
     def lacks_modes(squares):
         """Whether modes that are not carried are a large share of E near its least."""
-        # In root mean square over the iterates within two standard errors of the least.
+        # The share is a root mean square over the iterates within two standard errors
+        # of the least.
         squares = np.maximum(squares, np.finfo(float).tiny)
         near = squares <= (1 + 2 * relative_error) * squares.min()
         share = (modes.missing(n_carried) / squares)[near]

@@ -139,7 +139,7 @@ class Accuracy(NamedTuple):
     """Shares of F that the modes which tangents carry, and all modes, may miss."""
 
     # They are relative to the norm of every iterate's F, or to ``floor`` times the
-    # largest. What is missing is orthogonal to what is carried, so that the risk errs
+    # largest. The missing part is orthogonal to the carried one, so that the risk errs
     # by its square only.
 
     carried: float
@@ -238,7 +238,7 @@ def solution_by(tangents, modes, n_groups=1, is_random=True):
         if not is_random:
             continue
         for k, n in enumerate(n_by_mode):
-            # What a probe's reading is off, and what that drives at later iterates.
+            # The deviation of a probe's reading, and those that it drives later.
             spread = tangents.responses[:, alike, tangents.mode == k]
             spread = spread - spread.mean(axis=2, keepdims=True)
             driven = (curvature * spread[: len(curvature)]).mean(axis=1)
@@ -251,7 +251,8 @@ def solution_by(tangents, modes, n_groups=1, is_random=True):
 
 def n_missing(n_probes, path, row_se, mc_se, share=1.0):
     """How many more probes make their error a share of that over rows, or 0."""
-    # At iterates within two standard errors of the least. Shapes: paths (n_iterates,).
+    # Errors are those at iterates within two standard errors of the least. Shapes:
+    # path, row_se, mc_se (n_iterates,).
     least = path.argmin()
     near = path <= path[least] + 2 * row_se[least]
     limit = share * np.sqrt(np.mean(row_se[near] ** 2))

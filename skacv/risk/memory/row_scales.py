@@ -102,7 +102,7 @@ def with_row_scales(solution, temporal, n_carried, spatial, scales, most_open=1.
         np.hstack([temporal, B_V]) @ mixing.T, deviations @ mixing.T[n_modes:]
     )
 
-    # The same with (A/n) Z projected on the span.
+    # Squared norms of E with (A/n) Z projected on the span.
     projected = driven + span @ (on_span @ further)
     projected = ((np.hstack([temporal, projected]) @ mixing.T) ** 2).sum(axis=1)
     squares, _ = scaled.squares()

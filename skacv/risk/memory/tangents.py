@@ -5,7 +5,7 @@ shock, the Jacobians of Bellec & Tan (2024). The change obeys the same update
 as the iterates, with the prox replaced by its derivative at the recorded
 iterate. :class:`Tangents` carries, for every probe and temporal mode, the
 one vector that all past shocks add up to; no M_{t,s} and no memory matrix is
-ever formed. Which shocks a gradient gets, and what is read from tangents, depends
+ever formed. The shocks that a gradient gets, and the readings of tangents, depend
 on the loss: see :class:`SquaredTangents` and :mod:`skacv.risk.memory.curved_tangents`.
 """
 
@@ -101,7 +101,7 @@ def _working_sets(trajectory, slack=1.2, least=8):
 
 def _columns_worth_a_gram(design, unions, n_tangents, dtype):
     """Columns of the next working sets whose Gram matrix is cheaper than products."""
-    # Those of as many of the next working sets as saves most, or none.
+    # The columns of as many of the next working sets as saves most, or none.
     # A product takes the square of the width instead of twice the width times the rows.
     n_rows, n_columns = design.shape
     density, itemsize = design.n_stored / n_columns, np.dtype(dtype).itemsize
