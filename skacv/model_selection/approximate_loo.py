@@ -234,8 +234,8 @@ def _warn(
 ):
     """Warn if the approximation is unreliable.
 
-    The fitted model is not at its minimum where its relative gradient, or what the
-    step to the minimum changes relative to leaving a row out, is larger.
+    ``largest_drift`` is the change by the step to the minimum over that by leaving a
+    row out: a model with a larger gradient or drift is not at its minimum.
     """
     name = type(estimator).__name__
     drift = max(part.drift for part in held_out)

@@ -258,15 +258,15 @@ class DrawnSplits:
         return iter(self.splits)
 
     def get_n_splits(self, X=None, y=None, **params):
-        """How many there are."""
+        """Number of splits."""
         return len(self.splits)
 
     def with_groups(self):
-        """The same: groups have had their part when they were drawn."""
+        """This splitter: groups have had their part when the splits were drawn."""
         return self
 
     def get_metadata_routing(self):
-        """Metadata routing of what it stands for."""
+        """Metadata routing of the splitter that it stands for."""
         return get_routing_for_object(check_cv(self.cv))
 
 
