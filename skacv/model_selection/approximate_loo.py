@@ -27,7 +27,7 @@ from .fitted_models import adapter_of
 # From these leverages on a first-order step is half as long as it should be, and probes
 # do not resolve 1 - leverage.
 LARGEST_LEVERAGE = {"ij": 0.5, "randomized": 0.9}
-# What can be done for the hinge, for a loss with coupled outputs, and for any other.
+# Methods for the hinge, for a loss with coupled outputs, and for any other loss.
 HINGE = {"alo": support_stays}
 COUPLED = {
     "alo": newton_step,

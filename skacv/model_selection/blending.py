@@ -134,7 +134,7 @@ class Blending(Comparison):
         self.weights = dict.fromkeys(self.best_indices, 0.0)
         self.weights |= zip(self.used, map(float, used_weights))
         self.index = self.best_indices[max(self.weights, key=self.weights.get)]
-        # What the blend predicts for the rows that all members have held out.
+        # Predictions of the blend for the rows that all members have held out.
         blend = self._blend_of_held_out(self.weights)
         predict = blend.predict if task.loss is not None else blend.predict_proba
         self.predictions = predict(None)

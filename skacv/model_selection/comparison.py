@@ -56,9 +56,9 @@ class Comparison:
     def __init__(self, candidates, runs, criterion, rule, between=None):
         self.candidates, self.runs = candidates, runs
         self.criterion, self.rule, self.between = criterion, rule, between
-        # Of every run the Choice of the rule, the score that compares members, the loss
-        # (or scorer) that results show with its value and standard error, and the
-        # HeldOutLosses, or None if they are not available.
+        # For every run: the Choice of the rule; the score that compares members; the
+        # name of the loss, or scorer, that results show, its value and standard error;
+        # the HeldOutLosses, or None if they are not available.
         self.choices, self.scores, self.shown, self.held_out_losses = [], [], [], []
         combinations = {}
         for index, (candidate, run) in enumerate(zip(candidates, runs)):
@@ -99,7 +99,7 @@ class Comparison:
     def results(self, skipped):
         """Columns with a row for every candidate and criterion that it has computed.
 
-        ``skipped`` lists (member, parameters, reason) of those that were not run.
+        ``skipped`` lists (member, parameters, reason) of candidates that were not run.
         """
         rows, criterion = [], self.criterion
         for index, (member, params, *_) in enumerate(self.candidates):

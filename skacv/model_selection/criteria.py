@@ -41,8 +41,8 @@ def within_one_standard_error(paths, standard_error):
 
 RULES = {"min": index_of_least, "one_se": within_one_standard_error}
 
-# Estimates with held-out predictions, in the order of preference among those that
-# candidates are set to compute.
+# Estimates with held-out predictions. The first that candidates are set to compute is
+# preferred.
 WITH_PREDICTIONS = ("cv", "loo", "risk")
 
 

@@ -335,7 +335,7 @@ def trajectory_model(estimator, X, y, weights):
     # Rows of weight zero are not among the prepared ones.
     row_weights = np.zeros(len(weights))
     row_weights[data.rows] = data.problem.row_weights[:, 0]
-    # That of the phase which led to the iterate in use.
+    # The penalty of the phase that led to the iterate in use.
     ends = np.cumsum([phase.n_updates for phase in estimator._phases])
     phase = estimator._phases[np.searchsorted(ends, estimator.iteration_)]
     penalty = phase.penalty

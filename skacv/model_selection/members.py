@@ -206,7 +206,7 @@ def share_folds(candidates, rng):
     for candidate, setting in zip(candidates, settings):
         estimator = candidate.estimator
         shared = {"cv": given[0]} if given and setting is not False else {}
-        # Also those of a forest inside Staged, and of the steps of a pipeline.
+        # Seeds of a forest inside Staged, and of the steps of a pipeline, too.
         for name, value in estimator.get_params().items():
             if value is None and name.rpartition("__")[2] == "random_state":
                 shared[name] = seed

@@ -175,14 +175,13 @@ class MeanLosses(SquaredErrors):
 class LogLosses:
     """Weights of probabilities, by the log loss of their mixture."""
 
-    # That of a member, which reads decisions: probabilities have the log loss.
+    # The loss of a member, which reads decisions: probabilities have the log loss.
     loss: Loss
 
     def part(self, held_out, target):
-        """The part of a member to mix: the probability of what every row is.
+        """The part of a member to mix: probabilities of the classes, or labels, observed.
 
-        That of its class, (n_rows, 1), or of each label, as it has it or not, (n_rows,
-        n_labels).
+        Shapes: target, returned (n_rows, 1) for classes, (n_rows, n_labels) for labels.
         """
         probabilities = np.asarray(held_out.predict_proba(None), dtype=np.float64)
         if target.shape[1] > 1:

@@ -70,7 +70,7 @@ class Search:
     # As passed to fit; or a summary, and None.
     X: Any
     y: Any
-    # What else fit was passed.
+    # Metadata that were passed to fit.
     params: dict
     # Pairs of a name and an estimator.
     members: Any = None
@@ -78,9 +78,9 @@ class Search:
     skipped: Any = None
     # An EncodedTable; None if members are fitted to X itself.
     table: Any = None
-    # What the ``fit`` of every member is passed, by name.
+    # Metadata for the ``fit`` of every member, by name.
     fit_params: Any = None
-    # Metadata by their receivers; None if they are not routed.
+    # Metadata that scikit-learn routes, by their receivers; None without routing.
     routed: Any = None
     candidates: Any = None
     rule: str = "min"
@@ -89,13 +89,13 @@ class Search:
     rng: Any = None
     deadline: Deadline | None = None
     report: FitReport | None = None
-    # The groups of rows that depend on each other; those of copies, if many.
+    # The groups of rows that depend on each other; groups of copies, if there are many.
     groups: Any = None
     copies: Any = None
     runs: Any = None
     late: Any = ()
     sample_weight: Any = None
-    # Of several members: the loss of each by its name, and that of all, or None.
+    # For several members: the loss of each by its name, and their common loss or None.
     losses: Any = None
     shared_loss: Any = None
     compared: Any = None
@@ -446,7 +446,7 @@ class Search:
         }
 
     def advise(self):
-        """Warn if another call is likely to do better, and report what is kept."""
+        """Warn if another call is likely to do better, and report the result."""
         compared, owner = self.compared, self.owner
         warn_of_limits(compared, owner.estimator is None)
         if self.copies is not None:
