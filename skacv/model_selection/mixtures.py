@@ -179,7 +179,7 @@ class LogLosses:
     loss: Loss
 
     def part(self, held_out, target):
-        """The part of a member to mix: probabilities of the classes, or labels, observed.
+        """The part of a member to mix: probabilities of observed classes, or labels.
 
         Shapes: target, returned (n_rows, 1) for classes, (n_rows, n_labels) for labels.
         """
