@@ -11,7 +11,7 @@ from .._typing import Method
 from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, blocks
 
-# What to write in the place of keywords that users of other packages try.
+# What users of other packages should write instead of their keywords.
 HINTS = {
     "scoring": "criterion takes scorers, such as criterion='roc_auc'",
     "metric": "criterion takes scorers, such as criterion='roc_auc'",
@@ -58,7 +58,7 @@ def warn_of_limits(compared, is_default, least_weight=0.1):
         # A patience would have let runs go on for less.
         is_patient = run.estimator._default_patience() is not None
         of_loss = 1e-3 if is_patient else 1e-2
-        # Those that may be chosen: a network begins worse than the mean.
+        # Losses of iterates that may be chosen: a network begins worse than the mean.
         iterations = run.estimator.recorded_iterations()
         losses = compared.criterion.sign * run.path[iterations]
         best = int(np.searchsorted(iterations, t))

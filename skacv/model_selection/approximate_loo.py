@@ -27,7 +27,7 @@ from .fitted_models import adapter_of
 # From these leverages on a first-order step is half as long as it should be, and probes
 # do not resolve 1 - leverage.
 LARGEST_LEVERAGE = {"ij": 0.5, "randomized": 0.9}
-# What can be done for the hinge, for a loss with coupled outputs, and for any other.
+# Methods for the hinge, for a loss with coupled outputs, and for any other loss.
 HINGE = {"alo": support_stays}
 COUPLED = {
     "alo": newton_step,
@@ -234,8 +234,8 @@ def _warn(
 ):
     """Warn if the approximation is unreliable.
 
-    The fitted model is not at its minimum where its relative gradient, or what the
-    step to the minimum changes relative to leaving a row out, is larger.
+    ``largest_drift`` is the change by the step to the minimum over that by leaving a
+    row out: a model with a larger gradient or drift is not at its minimum.
     """
     name = type(estimator).__name__
     drift = max(part.drift for part in held_out)

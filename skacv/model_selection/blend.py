@@ -51,6 +51,8 @@ class Blend(Composition):
     """
 
     _parts = "members"
+    # Fitted attributes about the data, which all members share.
+    _of_data: tuple[str, ...] = ("n_features_in_", "feature_names_in_")
 
     def __init__(self, members, weights, iterations=None):
         set_parameters(self, locals())
@@ -87,7 +89,7 @@ class Blend(Composition):
             name: clone(member).fit(X, y, **params) for name, member in self.members
         }
         for (name, member), t in zip(fitted.items(), self.iterations or ()):
-            # Or the last recorded iterate before it.
+            # The iterate, or the last recorded one before it.
             kept = member.recorded_iterations()
             index = max(np.searchsorted(kept, t, "right") - 1, 0)
             fitted[name] = member.at_iteration(kept[index])
@@ -97,8 +99,7 @@ class Blend(Composition):
         """This object with fitted members, and their attributes about the data."""
         self.members_, self._held_out = fitted, held_out
         first = next(iter(fitted.values()))
-        names = "n_features_in_", "feature_names_in_", "classes_", "_is_multilabel"
-        for name in names:
+        for name in self._of_data:
             if hasattr(first, name):
                 setattr(self, name, getattr(first, name))
         return self
@@ -307,6 +308,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
         Names of the features, if X has string column names.
     """
 
+    _of_data = (*Blend._of_data, "classes_", "_is_multilabel")
     # Whether a row may have several labels, as members that take these say.
     _is_multilabel = False
 

@@ -15,7 +15,7 @@ from ..risk.intervals import HeldOutResiduals
 from ..risk.prediction_sets import HeldOutScores
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, BlendRows
-from .comparison import Comparison, averaged_by_row, loss_name
+from .comparison import Comparison, loss_name
 from .criteria import PathCriterion
 from .members import listed_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
@@ -134,7 +134,7 @@ class Blending(Comparison):
         self.weights = dict.fromkeys(self.best_indices, 0.0)
         self.weights |= zip(self.used, map(float, used_weights))
         self.index = self.best_indices[max(self.weights, key=self.weights.get)]
-        # What the blend predicts for the rows that all members have held out.
+        # Predictions of the blend for the rows that all members have held out.
         blend = self._blend_of_held_out(self.weights)
         predict = blend.predict if task.loss is not None else blend.predict_proba
         self.predictions = predict(None)
@@ -179,9 +179,9 @@ class Blending(Comparison):
             members[name] = self._held_out_by(index, t, rows)
         return self.task.kind.of_fitted(members, weights)
 
-    def held_out_prediction(self, n_samples):
-        """What the blend predicts for the rows that all members have held out."""
-        return averaged_by_row(self.predictions, self.samples, n_samples)
+    def held_out_predictions(self):
+        """Predictions of the blend for rows that all members have held out; these."""
+        return self.predictions, self.samples
 
     def blend(self, members):
         """The blend of fitted members, several of which have a positive weight.

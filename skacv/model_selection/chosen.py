@@ -295,13 +295,7 @@ class ChosenIterate:
         """
 
     def _corrected_part(self, part):
-        """One of the two numbers of the corrected score.
-
-        Raises
-        ------
-        AttributeError
-            If there is no such score; the message says why.
-        """
+        """The corrected score or its error; AttributeError says why there is none."""
         check_is_fitted(self)
         if isinstance(self._corrected, str):
             raise AttributeError(f"There is no corrected score: {self._corrected}.")

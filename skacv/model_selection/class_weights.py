@@ -13,13 +13,7 @@ from ..staged.run import last_of
 
 
 def check_weighs_classes(members, y):
-    """Raise if weights of classes cannot be weights of the rows.
-
-    Parameters
-    ----------
-    members : list of (str, estimator)
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-    """
+    """Raise if weights of classes cannot be weights of the rows."""
     if not is_classifier(members[0][1]):
         raise ValueError(
             "class_weight is for classification, and the members are regressors: pass "
@@ -39,12 +33,7 @@ def check_weighs_classes(members, y):
 
 
 def check_members_are_weighed_once(candidates):
-    """Raise if members weigh classes themselves, or take no weights of rows.
-
-    Parameters
-    ----------
-    candidates : list of Candidate
-    """
+    """Raise if members weigh classes themselves, or take no weights of rows."""
     for member, _, estimator, *_ in candidates:
         if isinstance(estimator, Staged):
             estimator = last_of(estimator.estimator)
@@ -61,29 +50,16 @@ def check_members_are_weighed_once(candidates):
 
 
 def weighed_by_class(class_weight, y, sample_weight=None):
-    """Weights of rows, times those of their classes.
+    """Weights of rows, times those of their classes; "balanced" makes totals equal.
 
-    Parameters
-    ----------
-    class_weight : dict or "balanced"
-        "balanced" gives all classes the same total weight.
-    y : array-like of shape (n_samples,) or (n_samples, 1)
-        Labels.
-    sample_weight : ndarray of shape (n_samples,), default=None
-        Rows of weight zero count as absent.
+    ValueError is raised if ``class_weight`` names labels that y does not have, or
+    weights are negative, or positive for fewer than two classes.
 
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If ``class_weight`` names labels that y does not have, or weights are negative,
-        or positive for fewer than two classes.
+    Shapes: y (n_samples,) or (n_samples, 1), returned (n_samples,).
     """
     y = np.asarray(y).ravel()
     weights = np.ones(len(y)) if sample_weight is None else sample_weight.astype(float)
+    # Rows of weight zero count as absent.
     present = weights > 0
     classes, label = np.unique(y[present], return_inverse=True)
     by_class = class_weights(class_weight, classes, y[present], weights[present])

@@ -41,20 +41,6 @@ NOT_COMPARED = "", "", np.nan, np.nan, np.nan
 BETTER = {1.0: "smaller", -1.0: "greater"}
 
 
-def averaged_by_row(predictions, rows, n_samples):
-    """Means of held-out predictions of every training row, NaN where there are none.
-
-    Shapes: predictions (n_held_out[, n_outputs]), rows (n_held_out,), returned
-    (n_samples[, n_outputs]).
-    """
-    predictions = np.asarray(predictions, dtype=np.float64)
-    shape = n_samples, *predictions.shape[1:]
-    sums, n_times = np.zeros(shape), np.bincount(rows, minlength=n_samples)
-    np.add.at(sums, rows, predictions)
-    with np.errstate(invalid="ignore"):
-        return (sums.T / n_times).T
-
-
 def loss_name(estimator):
     """The name of the loss of a fitted estimator."""
     return getattr(getattr(estimator, "_loss", None), "name", "loss")
@@ -70,9 +56,9 @@ class Comparison:
     def __init__(self, candidates, runs, criterion, rule, between=None):
         self.candidates, self.runs = candidates, runs
         self.criterion, self.rule, self.between = criterion, rule, between
-        # Of every run the Choice of the rule, the score that compares members, the loss
-        # (or scorer) that results show with its value and standard error, and the
-        # HeldOutLosses, or None if they are not available.
+        # For every run: the Choice of the rule; the score that compares members; the
+        # name of the loss, or scorer, that results show, its value and standard error;
+        # the HeldOutLosses, or None if they are not available.
         self.choices, self.scores, self.shown, self.held_out_losses = [], [], [], []
         combinations = {}
         for index, (candidate, run) in enumerate(zip(candidates, runs)):
@@ -113,7 +99,7 @@ class Comparison:
     def results(self, skipped):
         """Columns with a row for every candidate and criterion that it has computed.
 
-        ``skipped`` lists (member, parameters, reason) of those that were not run.
+        ``skipped`` lists (member, parameters, reason) of candidates that were not run.
         """
         rows, criterion = [], self.criterion
         for index, (member, params, *_) in enumerate(self.candidates):
@@ -175,24 +161,24 @@ class Comparison:
             scores.append(path[choice.iteration])
         return np.array(scores)
 
-    def held_out_prediction(self, n_samples):
-        """What the model kept predicts for the training rows that it was held out of.
+    def held_out_predictions(self):
+        """Predictions of the model kept for rows that it was held out of, these rows.
 
-        None if there are no predictions of single rows.
-
-        Shapes: returned (n_samples,) or (n_samples, n_outputs).
+        Both are None if there are no predictions of single rows. A row occurs as often
+        as it was held out. Shapes: returned (n_held_out[, n_outputs]), (n_held_out,).
         """
         estimator, t = self.runs[self.index].estimator, self.choices[self.index][0]
         estimate = self.criterion.estimate
         path = getattr(estimator, estimate.predictions, None)
         if path is None:
-            return None
-        rows = np.hstack(getattr(estimator, estimate.indices))
-        held_out, method = estimator._held_out_estimator(path[t], t), "predict"
+            return None, None
+        predictions, rows = path[t], np.hstack(getattr(estimator, estimate.indices))
         if is_classifier(estimator):
+            held_out = estimator._held_out_estimator(predictions, t)
             has_probabilities = hasattr(held_out, "predict_proba")
             method = "predict_proba" if has_probabilities else "decision_function"
-        return averaged_by_row(getattr(held_out, method)(None), rows, n_samples)
+            predictions = getattr(held_out, method)(None)
+        return predictions, rows
 
     def alike(self, losses):
         """The members whose paths are shown in the loss of the one that is kept.

@@ -203,9 +203,6 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.lower_.feature_names_in_
 
-    def __sklearn_is_fitted__(self):
-        return "lower_" in vars(self)
-
 
 def _held_out_of(fitted):
     """The held-out rows of a fitted model, in units of y."""

@@ -41,8 +41,8 @@ def within_one_standard_error(paths, standard_error):
 
 RULES = {"min": index_of_least, "one_se": within_one_standard_error}
 
-# Estimates with held-out predictions, in the order of preference among those that
-# candidates are set to compute.
+# Estimates with held-out predictions. The first that candidates are set to compute is
+# preferred.
 WITH_PREDICTIONS = ("cv", "loo", "risk")
 
 
@@ -109,13 +109,10 @@ class Criterion:
     groups: np.ndarray | None = None
     # The end of a fit with ``time_limit``.
     deadline: Any = None
+    # The smallest factor by which a run grows before it is evaluated again.
+    stage: float = 2.0
     # 1 if smaller is better, else -1.
     sign = 1.0
-
-    @property
-    def stage(self):
-        """The smallest factor by which a run grows before it is evaluated again."""
-        return self.estimate.stage
 
     def on_common_rows(self, runs):
         """The criterion on the rows that all runs have held out; ValueError if none."""
@@ -212,8 +209,6 @@ class ScorerCriterion(Criterion):
     # Metadata that the scorer requests.
     params: dict = field(kw_only=True)
     sign = -1.0
-    # Every iterate is scored anew.
-    stage = 2.0
 
     @classmethod
     def of(cls, scoring, estimate, candidates, X, y, params):

@@ -491,6 +491,3 @@ class TrajectoryEarlyStoppingCV(
         if held_out is not None and held_out.size > MOST_OF_CHOICE:
             state = {**state, "_held_out_prediction": None}
         return state
-
-    def __sklearn_is_fitted__(self):
-        return "estimator_" in vars(self)

@@ -44,27 +44,17 @@ def dense(X):
 
 @dataclass(eq=False)
 class EncodedTable:
-    """X as the members of a comparison see it.
+    """X as the members of a comparison see it."""
 
-    Attributes
-    ----------
-    X : array-like of shape (n_samples, n_columns)
-        The codes of the columns, or X itself without an encoder.
-    encoder : TableEncoder or None
-        It is fitted.
-    n_outputs : int
-        Number of columns of y.
-    makes_dense : bool
-        Whether a small sparse X becomes dense for members that take no sparse one.
-    views : list of (transformer, array)
-        Fitted transformers, and what they make of X, for candidates that need something
-        else than X.
-    """
-
+    # The codes of the columns, or X itself without an encoder.
     X: object
+    # It is fitted.
     encoder: TableEncoder | None = None
+    # Number of columns of y.
     n_outputs: int = 1
+    # Whether a small sparse X becomes dense for members that take no sparse one.
     makes_dense: bool = False
+    # Fitted transformers, and what they make of X, for candidates that do not take X.
     views: list = field(default_factory=list)
 
     @classmethod
@@ -72,12 +62,8 @@ class EncodedTable:
         """The table of X; None if all members are fitted to X itself.
 
         ``is_default`` says whether members are the default ones, for which an
-        ``encoder`` that is "auto" encodes.
-
-        Raises
-        ------
-        TypeError
-            If an encoder is given, and X is no table in memory.
+        ``encoder`` that is "auto" encodes. TypeError is raised if an encoder is given,
+        and X is no table in memory.
         """
         if is_auto(encoder):
             encodes = is_default and is_table(X) and not has_numbers_alone(X)

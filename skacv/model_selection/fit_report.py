@@ -1,4 +1,4 @@
-"""``verbose``: a line for every member as it is fitted, and one for what is kept."""
+"""``verbose``: a line for every member as it is fitted, and one for the result."""
 
 from .comparison import loss_name
 from .criteria import PathCriterion, index_of_least
@@ -25,7 +25,7 @@ class FitReport:
     def add(self, candidates, runs):
         """Report a group of candidates that has been run.
 
-        ``runs`` has None for those that there was no time for.
+        ``runs`` has None for candidates that there was no time for.
         """
         for candidate, run in zip(candidates, runs):
             name = candidate.member
@@ -39,7 +39,7 @@ class FitReport:
                 self._print(name, self._best_of(self._runs[name]))
 
     def end(self, compared, seconds):
-        """Report what is kept, and the seconds of the fit."""
+        """Report the model that is kept, and the seconds of the fit."""
         kept = [(name, w) for name, w in compared.weights.items() if w > 0]
         if len(kept) > 1:
             text = " + ".join(f"{weight:.2f} {name}" for name, weight in kept)

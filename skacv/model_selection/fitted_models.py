@@ -242,10 +242,9 @@ def linear_svc(estimator, X, y, weights):
 
 
 def _machine(estimator, line, target, weights, margin=10):
-    """One output of LinearSVC.
+    """One output of LinearSVC; rows within ``margin`` times its tol are on the margin.
 
-    LIBLINEAR stops when margins are right to its ``tol``: rows within ``margin`` times
-    that are on the margin.
+    LIBLINEAR stops when margins are right to its ``tol``.
     """
     kind = L1 if estimator.penalty == "l1" else SquaredL2
     penalty = kind(1 / (estimator.C * weights.sum()))
@@ -261,7 +260,7 @@ def _machine(estimator, line, target, weights, margin=10):
 def svc(estimator, X, y, weights, tol=1e-9):
     """The linear kernel, two classes; dual coefficients show which rows are where.
 
-    LIBSVM puts them at their bound exactly, but for the product.
+    LIBSVM puts dual coefficients at their bounds exactly, but for the product.
     """
     if estimator.kernel != "linear" or len(estimator.classes_) > 2:
         raise ValueError("SVC is supported with kernel='linear' and two classes.")
@@ -336,7 +335,7 @@ def trajectory_model(estimator, X, y, weights):
     # Rows of weight zero are not among the prepared ones.
     row_weights = np.zeros(len(weights))
     row_weights[data.rows] = data.problem.row_weights[:, 0]
-    # That of the phase which led to the iterate in use.
+    # The penalty of the phase that led to the iterate in use.
     ends = np.cumsum([phase.n_updates for phase in estimator._phases])
     phase = estimator._phases[np.searchsorted(ends, estimator.iteration_)]
     penalty = phase.penalty

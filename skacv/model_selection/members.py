@@ -206,7 +206,7 @@ def share_folds(candidates, rng):
     for candidate, setting in zip(candidates, settings):
         estimator = candidate.estimator
         shared = {"cv": given[0]} if given and setting is not False else {}
-        # Also those of a forest inside Staged, and of the steps of a pipeline.
+        # Seeds of a forest inside Staged, and of the steps of a pipeline, too.
         for name, value in estimator.get_params().items():
             if value is None and name.rpartition("__")[2] == "random_state":
                 shared[name] = seed
@@ -258,15 +258,15 @@ class DrawnSplits:
         return iter(self.splits)
 
     def get_n_splits(self, X=None, y=None, **params):
-        """How many there are."""
+        """Number of splits."""
         return len(self.splits)
 
     def with_groups(self):
-        """The same: groups have had their part when they were drawn."""
+        """This splitter: groups have had their part when the splits were drawn."""
         return self
 
     def get_metadata_routing(self):
-        """Metadata routing of what it stands for."""
+        """Metadata routing of the splitter that it stands for."""
         return get_routing_for_object(check_cv(self.cv))
 
 

@@ -57,17 +57,11 @@ def likeliest_weights(shares, rows, max_iter=100, tol=1e-9):
     Each step is a quadratic program over weights that are not negative, in which one
     times their sum stands for the constraint (Kim, Carbonetto, Stephens and Anitescu
     2020, "A fast algorithm for maximum likelihood estimation of mixture proportions
-    using sequential quadratic programming"). Other than the EM algorithm it gives
-    weights of zero, in a few steps.
+    using sequential quadratic programming"). Unlike the EM algorithm it gives weights
+    of zero, in a few steps. ``shares`` are the probabilities of each row's class,
+    positive, and ``rows`` the weights of the rows.
 
-    Shapes: returned (n_members,).
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_rows, n_members)
-        The probability of each row's class, positive.
-    rows : ndarray of shape (n_rows,)
-        Weights of the rows.
+    Shapes: shares (n_rows, n_members), rows (n_rows,), returned (n_members,).
     """
     n_members = shares.shape[1]
     rows = rows / rows.sum()
@@ -111,15 +105,11 @@ def greedy_weights(losses_at, n_members, deadline=None, max_iter=20):
     chosen so far, and the best of these selections is kept (Caruana, Niculescu-Mizil,
     Crew and Ksikes 2004, "Ensemble selection from libraries of models").
 
-    Shapes: returned (n_members,).
+    ``losses_at(weights)`` are the losses of combinations; undefined ones (NaN) are the
+    worst. After a deadline no further member is chosen.
 
-    Parameters
-    ----------
-    losses_at : callable
-        ``losses_at(weights)``, the losses of combinations, (n_combinations,), with
-        weights (n_combinations, n_members); undefined losses (NaN) are the worst.
-    deadline : Deadline, default=None
-        After it no further member is chosen.
+    Shapes: weights (n_combinations, n_members), losses_at(weights) (n_combinations,),
+    returned (n_members,).
     """
     chosen, least, best = np.zeros(n_members), np.inf, np.eye(n_members)[0]
     for n_chosen in range(1, max_iter + 1):
@@ -141,30 +131,18 @@ class SquaredErrors:
     loss: Loss
 
     def part(self, held_out, target):
-        """The part of a member to combine: its predictions, (n_rows, n_targets).
+        """The part of a member to combine: its predictions of the rows, for any X.
 
-        Parameters
-        ----------
-        held_out : estimator
-            It predicts the rows as held out, whatever X is.
-        target : ndarray of shape (n_rows, n_targets)
+        Shapes: target, returned (n_rows, n_targets).
         """
         predictions = np.asarray(held_out.predict(None), dtype=np.float64)
         return predictions.reshape(target.shape)
 
     def weights(self, parts, target, rows):
-        """The weights of least loss.
+        """The weights of least loss, with weights of the rows.
 
-        Parameters
-        ----------
-        parts : ndarray of shape (n_rows, n_targets, n_members)
-        target : ndarray of shape (n_rows, n_targets)
-        rows : ndarray of shape (n_rows,)
-            Weights of the rows.
-
-        Returns
-        -------
-        ndarray of shape (n_members,)
+        Shapes: parts (n_rows, n_targets, n_members), target (n_rows, n_targets), rows
+        (n_rows,), returned (n_members,).
         """
         errors = parts - target[:, :, None]
         rows = np.repeat(rows, errors.shape[1])
@@ -195,21 +173,15 @@ class MeanLosses(SquaredErrors):
 
 @dataclass(frozen=True)
 class LogLosses:
-    """Weights of probabilities, by the log loss of their mixture.
+    """Weights of probabilities, by the log loss of their mixture."""
 
-    Attributes
-    ----------
-    loss : Loss
-        That of a member, which reads decisions: probabilities have the log loss.
-    """
-
+    # The loss of a member, which reads decisions: probabilities have the log loss.
     loss: Loss
 
     def part(self, held_out, target):
-        """The part of a member to mix: the probability of what every row is.
+        """The part of a member to mix: probabilities of observed classes, or labels.
 
-        That of its class, (n_rows, 1), or of each label, as it has it or not, (n_rows,
-        n_labels).
+        Shapes: target, returned (n_rows, 1) for classes, (n_rows, n_labels) for labels.
         """
         probabilities = np.asarray(held_out.predict_proba(None), dtype=np.float64)
         if target.shape[1] > 1:

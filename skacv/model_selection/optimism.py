@@ -25,22 +25,14 @@ class Uncorrected(Exception):
 
 
 class RecordedLosses(NamedTuple):
-    """Losses of one candidate on held-out rows, and the iterates to choose from.
+    """Losses of one candidate on held-out rows, and the iterates to choose from."""
 
-    Attributes
-    ----------
-    index : int
-        The index of its run.
-    losses : HeldOutLosses
-    iterations : ndarray of int
-        The iterates that may be chosen.
-    error : callable
-        ``error(indices)``, the standard errors of the mean losses of some of these.
-    """
-
+    # The index of its run.
     index: int
     losses: HeldOutLosses
+    # The iterates that may be chosen.
     iterations: np.ndarray
+    # ``error(indices)`` are the standard errors of the mean losses of some of these.
     error: Callable
 
 

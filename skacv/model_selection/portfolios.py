@@ -44,38 +44,26 @@ SEVERAL = "y has several targets"
 
 @dataclass(frozen=True)
 class TableInfo:
-    """Properties of a table, known before any run.
-
-    Attributes
-    ----------
-    is_in_memory : bool
-        Whether its rows are in memory.
-    is_foreign : bool
-        Whether they are of another array library, perhaps on a device.
-    has_categories : bool
-        Whether columns of a DataFrame are categories.
-    n_tree_columns : int or None
-        Number of columns that forests see, if an encoder makes others of the table.
-    """
+    """Properties of a table, known before any run."""
 
     n_rows: int
     n_columns: int
     n_targets: int
     is_in_memory: bool = True
+    # Whether rows are of another array library, perhaps on a device.
     is_foreign: bool = False
     is_sparse: bool = False
     has_missing: bool = False
+    # Whether columns of a DataFrame are categories.
     has_categories: bool = False
+    # Number of columns that forests see, if an encoder makes others of the table.
     n_tree_columns: int | None = None
 
     @classmethod
     def of(cls, X, y):
         """The table of X and y, as passed to fit.
 
-        Raises
-        ------
-        ValueError
-            If columns of a DataFrame hold strings, dates or durations.
+        ValueError is raised if columns of a DataFrame hold strings, dates or durations.
         """
         if isinstance(X, RowSummary):
             return cls(*X.shape, X._n_targets, is_in_memory=False)
@@ -92,7 +80,7 @@ class TableInfo:
         return info._with_columns(X)
 
     def _with_columns(self, X):
-        """The same with what its columns are."""
+        """These properties and those of the columns of X."""
         if not hasattr(X, "iloc") or X.ndim != 2:  # no DataFrame of pandas
             array = np.asarray(X)
             is_missing = array.dtype.kind == "f" and np.isnan(array).any()
@@ -124,22 +112,14 @@ class TableInfo:
 
 
 class Needs(NamedTuple):
-    """What a member needs of a table, besides what its tags say.
-
-    Attributes
-    ----------
-    most_rows : int or None
-    dense : bool
-        Whether it takes no sparse X.
-    rows : {"", "memory", "host"}
-        Whether rows must be in memory, or in arrays of NumPy or pandas.
-    why : str
-        The reason for that.
-    """
+    """What a member needs of a table, besides what its tags say."""
 
     most_rows: int | None = None
+    # Whether it takes no sparse X.
     dense: bool = False
+    # "memory" or "host": rows must be in memory, or in arrays of NumPy or pandas.
     rows: str = ""
+    # The reason for that.
     why: str = ""
 
 
@@ -179,20 +159,9 @@ def _why_not(member, info, estimate):
 
 
 def that_take(members, info, estimate=None):
-    """The members that can take a table, and why the rest cannot.
+    """Pairs of members that can take a table, and by name why the rest cannot.
 
-    Parameters
-    ----------
-    members : list of DefaultMember
-    info : TableInfo
-    estimate : Estimate, default=None
-        One that they must compute.
-
-    Returns
-    -------
-    kept : list of (str, estimator)
-    skipped : dict of str to str
-        The reasons, by the names of the rest.
+    ``members`` are of type DefaultMember; they must compute the estimate, if any.
     """
     reasons = {member.name: _why_not(member, info, estimate) for member in members}
     kept = [(name, estimator) for name, estimator, _ in members if not reasons[name]]
@@ -200,13 +169,7 @@ def that_take(members, info, estimate=None):
 
 
 def warn_of_columns(skipped):
-    """Warn of members that would take columns after an encoder.
-
-    Parameters
-    ----------
-    skipped : dict of str to str
-        As :func:`that_take` returns it.
-    """
+    """Warn of skipped members that would take the columns after an encoder."""
     for reason in (MISSING, CATEGORIES):
         names = [name for name, why in skipped.items() if why == reason]
         if names:
@@ -218,16 +181,7 @@ def warn_of_columns(skipped):
 
 
 def check_some_take(members, skipped, owner):
-    """Raise where no member can take a table.
-
-    Parameters
-    ----------
-    members : list of (str, estimator)
-    skipped : dict of str to str
-        As :func:`that_take` returns them.
-    owner : str
-        Name of the class that has these members.
-    """
+    """Raise if no member of an owner, named by its class, can take a table."""
     if members:
         return
     reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
@@ -367,25 +321,11 @@ PORTFOLIOS = {"regression": regression, "classification": classification}
 
 
 def task_of(X, y):
-    """Whether targets are numbers or classes, where they leave no doubt.
+    """ "regression" or "classification", where the targets leave no doubt.
 
-    Strings and booleans are classes, and what is not whole is numbers.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
-        The targets of a summary are numbers.
-    y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
-        None with a summary.
-
-    Returns
-    -------
-    {"regression", "classification"}
-
-    Raises
-    ------
-    ValueError
-        If y has whole numbers, which may be either, or is not in memory.
+    Strings and booleans are classes; fractions, and targets of a summary, are numbers.
+    ValueError is raised if y has whole numbers, which may be either, or is not in
+    memory.
     """
     if isinstance(X, RowSummary):
         return "regression"

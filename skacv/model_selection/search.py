@@ -70,7 +70,7 @@ class Search:
     # As passed to fit; or a summary, and None.
     X: Any
     y: Any
-    # What else fit was passed.
+    # Metadata that were passed to fit.
     params: dict
     # Pairs of a name and an estimator.
     members: Any = None
@@ -78,9 +78,9 @@ class Search:
     skipped: Any = None
     # An EncodedTable; None if members are fitted to X itself.
     table: Any = None
-    # What the ``fit`` of every member is passed, by name.
+    # Metadata for the ``fit`` of every member, by name.
     fit_params: Any = None
-    # Metadata by their receivers; None if they are not routed.
+    # Metadata that scikit-learn routes, by their receivers; None without routing.
     routed: Any = None
     candidates: Any = None
     rule: str = "min"
@@ -89,13 +89,13 @@ class Search:
     rng: Any = None
     deadline: Deadline | None = None
     report: FitReport | None = None
-    # The groups of rows that depend on each other; those of copies, if many.
+    # The groups of rows that depend on each other; groups of copies, if there are many.
     groups: Any = None
     copies: Any = None
     runs: Any = None
     late: Any = ()
     sample_weight: Any = None
-    # Of several members: the loss of each by its name, and that of all, or None.
+    # For several members: the loss of each by its name, and their common loss or None.
     losses: Any = None
     shared_loss: Any = None
     compared: Any = None
@@ -172,9 +172,11 @@ class Search:
         owner, candidates = self.owner, []
         if get_config()["enable_metadata_routing"]:
             self.routed = process_routing(owner, "fit", **self.params)
-        self.fit_params, grids = {}, None
+        names, self.fit_params = next(zip(*self.members)), {}
         if self.is_portfolio:
-            grids = combinations(owner.param_grid, next(zip(*self.members)))
+            grids = combinations(owner.param_grid, names)
+        else:
+            grids = {names[0]: ParameterGrid(owner.param_grid or {})}
         for name, member in self.members:
             params = self.params
             if self.routed is not None:
@@ -182,8 +184,7 @@ class Search:
             self.fit_params[name] = params
             if self.rule == "blend" and isinstance(member, Staged):
                 check_has_no_offset(name, member, params)
-            grid = ParameterGrid(owner.param_grid or {})
-            for combination in grid if grids is None else grids[name]:
+            for combination in grids[name]:
                 candidates.append(candidate_of(name, member, combination))
         if owner.cv is not None:
             give_folds(candidates, owner.cv, type(owner).__name__)
@@ -246,7 +247,9 @@ class Search:
         else:
             estimate = automatic(self.candidates, self.y)
         if is_of_table or name == "auto":
-            self.criterion = PathCriterion(estimate.name, estimate, self.y)
+            self.criterion = PathCriterion(
+                estimate.name, estimate, self.y, stage=estimate.stage
+            )
         else:
             routed = {} if self.routed is None else self.routed["criterion"]["score"]
             self.criterion = ScorerCriterion.of(
@@ -397,7 +400,7 @@ class Search:
                 members[name] = table.with_encoder(view, member)
         # The member of the largest weight, unless several have one.
         kept = members[best]
-        if max(compared.weights.values()) < 1:
+        if np.count_nonzero(list(compared.weights.values())) > 1:
             kept = compared.blend(fitted)
             if table is not None:
                 kept = table.with_encoder(None, kept)
@@ -408,9 +411,17 @@ class Search:
                 corrected = compared.corrected_score(self.rng)
             except Uncorrected as reason:
                 corrected = str(reason)
-        held_out_prediction = None
+        predictions = averages = None
         if self.has_rows:
-            held_out_prediction = compared.held_out_prediction(_num_samples(self.X))
+            predictions, rows = compared.held_out_predictions()
+        if predictions is not None:
+            # Means where a row was held out several times, NaN where it never was.
+            predictions = np.asarray(predictions, dtype=np.float64)
+            n_times = np.bincount(rows, minlength=_num_samples(self.X))
+            sums = np.zeros((len(n_times), *predictions.shape[1:]))
+            np.add.at(sums, rows, predictions)
+            with np.errstate(invalid="ignore"):
+                averages = (sums.T / n_times).T
         return {
             "estimator_": kept,
             "encoder_": None if table is None else table.encoder,
@@ -431,11 +442,11 @@ class Search:
             "_alike": compared.alike(self.losses) if self.losses else [best],
             "_path_error": compared.path_errors[best],
             "_corrected": corrected,
-            "_held_out_prediction": held_out_prediction,
+            "_held_out_prediction": averages,
         }
 
     def advise(self):
-        """Warn if another call is likely to do better, and report what is kept."""
+        """Warn if another call is likely to do better, and report the result."""
         compared, owner = self.compared, self.owner
         warn_of_limits(compared, owner.estimator is None)
         if self.copies is not None:

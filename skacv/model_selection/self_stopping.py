@@ -10,35 +10,13 @@ from ..tables import TableEncoder
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
 
-
-class FixedTask(TrajectoryEarlyStoppingCV):
-    """A stopping estimator with one ``task``, which a subclass defines."""
-
-    _parameter_constraints = dict(TrajectoryEarlyStoppingCV._parameter_constraints)
-    del _parameter_constraints["task"], _parameter_constraints["class_weight"]
-    class_weight = None
-
-    @names_keywords
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        criterion: str | Callable[..., Any] = "auto",
-        cv: Any = None,
-        rule: Literal["auto", "blend", "min", "one_se"] = "auto",
-        patience: Literal["auto"] | int | None = "auto",
-        param_grid: dict[Any, Any] | list[Any] | None = None,
-        encoder: Literal["auto"] | TableEncoder | None = "auto",
-        time_limit: float | None = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        set_parameters(self, locals())
+CONSTRAINTS = dict(TrajectoryEarlyStoppingCV._parameter_constraints)
+# Each class has its task.
+del CONSTRAINTS["task"]
 
 
 @documented(SHARED)
-class SelfStoppingRegressor(FixedTask):
+class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
     """Regression by iterative models, stopped at their best iterates and combined.
 
     Each model is run once, side by side with folds that estimate the loss of every
@@ -169,10 +147,34 @@ default=None
     """
 
     task = "regression"
+    class_weight = None
+    _parameter_constraints = {
+        name: constraint
+        for name, constraint in CONSTRAINTS.items()
+        if name != "class_weight"
+    }
+
+    @names_keywords
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        criterion: str | Callable[..., Any] = "auto",
+        cv: Any = None,
+        rule: Literal["auto", "blend", "min", "one_se"] = "auto",
+        patience: Literal["auto"] | int | None = "auto",
+        param_grid: dict[Any, Any] | list[Any] | None = None,
+        encoder: Literal["auto"] | TableEncoder | None = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        set_parameters(self, locals())
 
 
 @documented(CLASSIFIERS, SelfStoppingRegressor)
-class SelfStoppingClassifier(FixedTask):
+class SelfStoppingClassifier(TrajectoryEarlyStoppingCV):
     """Classification by iterative models, stopped at their best iterates and combined.
 
     Each model is run once, side by side with folds that estimate the loss of every
@@ -229,12 +231,7 @@ default=None
     """
 
     task = "classification"
-    _parameter_constraints = {
-        **FixedTask._parameter_constraints,
-        "class_weight": TrajectoryEarlyStoppingCV._parameter_constraints[
-            "class_weight"
-        ],
-    }
+    _parameter_constraints = CONSTRAINTS
 
     @names_keywords
     def __init__(

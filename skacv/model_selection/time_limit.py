@@ -29,9 +29,9 @@ class Deadline:
         self.limit = limit
         # Whether a run has begun: the first may begin whatever it takes.
         self.has_begun = False
-        # Seconds that first updates have taken over those that were expected, at most.
+        # Seconds that first updates have taken over their expected seconds, at most.
         self.slowness = 1.0
-        # The same moment in all processes of a machine.
+        # All processes of a machine read the same clock.
         self._begun = perf_counter()
 
     def left(self):
@@ -92,7 +92,7 @@ def split_by_time(candidates, runs, limit):
 
 
 def warn_of_time(limit, candidates, runs, late):
-    """Warn of the runs that a limit has cut, and of those that it has left out."""
+    """Warn of the runs that a limit has cut, or left out."""
     cut = [
         f"{_name_of(candidate.member, candidate.params)} at iteration "
         f"{run.estimator.n_iter_}"
