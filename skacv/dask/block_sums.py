@@ -62,8 +62,9 @@ def row_slices(X, n_vectors=1):
         return slices(n_rows, max(n_columns, n_per_block(8 * n_vectors)))
     # Every slice adds to sums over all columns, so it has more than a few rows.
     least = 32
+    # The bytes are those of a row of X, and of its predictors.
     size = max(least, n_per_block(8 * (n_columns + n_vectors)))
-    # BLAS copies the factors of a product of more than a million multiplications.
+    # OpenBLAS copies the factors of products of more than a million multiplications.
     n_uncopied = n_per_block(n_columns * n_vectors, 10**6)
     return slices(n_rows, min(size, n_uncopied) if n_uncopied >= least else size)
 

@@ -191,9 +191,11 @@ class Staged(
         -------
         self : object
         """
-        names, deep_names = self.get_params(deep=False), self.get_params()
+        names = self.get_params(deep=False)
+        if params.keys() <= names.keys():
+            return super().set_params(**params)
+        deep_names, of_estimator = self.get_params(), {}
         inner = self.estimator.get_params() if "estimator" not in params else {}
-        of_estimator = {}
         for name in list(params):
             # MultiOutputRegressor has a parameter "estimator" too.
             is_of_inner = name in inner and name not in deep_names

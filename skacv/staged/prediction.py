@@ -364,7 +364,7 @@ class PredictsByStages(FittedState):
 
 
 def _answer(name, values):
-    """A method that gives these values for any rows."""
+    """A method that returns these values for any rows."""
 
     def answer(X):
         return values
@@ -374,7 +374,7 @@ def _answer(name, values):
 
 
 def _decisions(probabilities, is_multilabel=False):
-    """Decisions that probabilities, or one-hot labels, come of."""
+    """Decisions whose probabilities, or one-hot labels, are passed."""
     least = np.finfo(probabilities.dtype).tiny
     if probabilities.shape[1] > 2 and not is_multilabel:
         return np.log(np.maximum(probabilities, least))
