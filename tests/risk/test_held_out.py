@@ -20,7 +20,7 @@ from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
 from skacv.risk import cost
 from skacv.risk.held_out_rows import LeaveOutRule, LeftOutRows, mean_with_error
-from skacv.risk.left_out import methods, screened, spectral
+from skacv.risk.left_out import screened, spectral
 from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
 from skacv.risk.left_out.replicas import leave_folds_out, replayed
 from skacv.risk.left_out.screened import WorkingGram, largest_shift
@@ -78,17 +78,14 @@ def test_leave_one_out_is_that_of_replicas(penalty, schedule, shape, refit, rng)
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("shape", [(40, 15), (20, 70)])
-def test_linear_updates_need_no_decomposition(
-    shape, schedule, rng, monkeypatch, set_limits
-):
+def test_linear_updates_need_no_decomposition(shape, schedule, rng, set_globals):
     """Beyond the size that is decomposed, rows are left out by replicas."""
     problem = problem_of(shape, rng)
     trajectory = ran(problem, [SquaredL2(0.05)], schedule)
     rows = np.arange(shape[0])
     params = {"rule": SUM}
     decomposed = leave_one_out(problem, trajectory, rows, **params)
-    set_limits(DECOMPOSED_SIZE=5)
-    monkeypatch.setattr(methods, "spectral_residuals", None)
+    set_globals(DECOMPOSED_SIZE=5, spectral_residuals=None)
     found = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found, decomposed, rtol=0, atol=1e-10)
 
@@ -99,7 +96,7 @@ def test_linear_updates_need_no_decomposition(
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("shape", [(700, 300), (300, 700)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypatch):
+def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, set_globals):
     """To rounding: what is left out of the nodes is nothing that a run can see."""
     problem = problem_of(shape, rng, weighted)
     trajectory = ran(problem, [SquaredL2(0.001), Zero()], schedule, n_updates=250)
@@ -109,7 +106,7 @@ def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypat
     params = {"rule": SUM}
     rows = np.arange(0, shape[0], 10)
     few = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(spectral, "nodes_of", partial(spectral.nodes_of, tol=0.0))
+    set_globals(nodes_of=partial(spectral.nodes_of, tol=0.0))
     every = leave_one_out(problem, trajectory, rows, **params)
     # Of what a target is, of which predictors without a row are sums.
     size = np.abs(problem.target).max()

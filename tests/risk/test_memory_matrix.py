@@ -13,7 +13,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase
 from skacv.risk.held_out_rows import LeaveOutRule
-from skacv.risk.memory import memory_matrix, modes, tangents
+from skacv.risk.memory import modes, tangents
 from skacv.risk.memory.memory_matrix import COMPLETE, SPECTRAL, estimate_risk
 from skacv.risk.memory.row_scales import uneven_rows_bias
 from tests import oracles
@@ -300,14 +300,13 @@ def test_standard_error_of_probes_is_their_spread(rng):
         assert (ratio < 1.4).all(), (method, ratio)
 
 
-def test_probes_are_added_until_their_error_is_small(rng, monkeypatch):
+def test_probes_are_added_until_their_error_is_small(rng, set_globals):
     X = rng.standard_normal((300, 400))
     y = X[:, [0]] + rng.standard_normal((300, 1))
     problem, trajectory = run_on(X, y, phases_for(X, L1(0.02), GradientDescent, 60))
 
     def with_share(share):
-        n_missing = partial(modes.n_missing, share=share)
-        monkeypatch.setattr(memory_matrix, "n_missing", n_missing)
+        set_globals(n_missing=partial(modes.n_missing, share=share))
         rng = np.random.default_rng(0)
         return estimate_risk(problem, trajectory, method="hutchinson", rng=rng)
 
