@@ -63,6 +63,28 @@ def set_limits(set_globals):
 
 
 @pytest.fixture
+def note_calls(monkeypatch):
+    """A function that lets methods of a class note ``size(self, *args)`` of each call.
+
+    It returns the list of the sizes.
+    """
+
+    def note(owner, *names, size):
+        sizes = []
+        for name in names:
+            method = getattr(owner, name)
+
+            def noting(*args, method=method, **settings):
+                sizes.append(size(*args))
+                return method(*args, **settings)
+
+            monkeypatch.setattr(owner, name, noting)
+        return sizes
+
+    return note
+
+
+@pytest.fixture
 def few_trees(monkeypatch):
     """Default members with few trees, where a test is not about how good they are."""
     monkeypatch.setitem(portfolios.SMALL, "max_iter", 10)
