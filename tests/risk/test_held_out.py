@@ -223,7 +223,7 @@ def test_a_look_in_single_precision_is_a_bound(unit, is_whole, rng):
 
 
 @pytest.mark.parametrize("penalty", [L1(0.05), SquaredL2(0.01)])
-def test_blocks_of_rows_agree(penalty, rng, monkeypatch, set_limits):
+def test_blocks_of_rows_agree(penalty, rng, set_globals):
     problem = problem_of((30, 50), rng)
     trajectory = ran(problem, [penalty], Nesterov)
     rows = np.arange(30)
@@ -231,9 +231,11 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch, set_limits):
     whole = leave_one_out(problem, trajectory, rows, **params)
     several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
     np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
-    set_limits(MEMORY_BYTES=1)
-    monkeypatch.setattr(screened, "blocks", lambda n, *_, **__: blocks(n, 1, budget=1))
-    set_limits(CACHE_BYTES=1)
+    set_globals(
+        MEMORY_BYTES=1,
+        CACHE_BYTES=1,
+        blocks=lambda n, *_, **__: blocks(n, 1, budget=1),
+    )
     single = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(single, whole, rtol=0, atol=1e-12)
 
