@@ -39,20 +39,49 @@ def modules_with(name):
 
 
 @pytest.fixture
-def set_limits(monkeypatch):
-    """A function that sets limits of the package, such as MEMORY_BYTES, everywhere.
+def set_globals(monkeypatch):
+    """A function that sets globals of the package in all modules that have them.
 
-    A test names the limit but not the modules that observe it: these may change.
+    A test names a limit or a function, but not the modules that use it: these may
+    change.
     """
 
-    def set_in_all_modules(**limits):
-        for name, value in limits.items():
+    def set_in_all_modules(**values):
+        for name, value in values.items():
             modules = list(modules_with(name))
-            assert modules, f"No module has a limit {name}."
+            assert modules, f"No module has a global {name}."
             for module in modules:
                 monkeypatch.setattr(module, name, value)
 
     return set_in_all_modules
+
+
+@pytest.fixture
+def set_limits(set_globals):
+    """A function that sets limits, such as MEMORY_BYTES, in all modules."""
+    return set_globals
+
+
+@pytest.fixture
+def note_calls(monkeypatch):
+    """A function that lets methods of a class note ``size(self, *args)`` of each call.
+
+    It returns the list of the sizes.
+    """
+
+    def note(owner, *names, size):
+        sizes = []
+        for name in names:
+            method = getattr(owner, name)
+
+            def noting(*args, method=method, **settings):
+                sizes.append(size(*args))
+                return method(*args, **settings)
+
+            monkeypatch.setattr(owner, name, noting)
+        return sizes
+
+    return note
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_runs_and_estimates_are_those_of_numpy(loss, penalty, shape, rng):
         np.testing.assert_allclose(same, expected, rtol=1e-6, atol=1e-9)
 
 
-def test_products_with_fewer_digits_are_refused(rng, monkeypatch):
+def test_products_with_fewer_digits_are_refused(rng, set_globals):
     """As TF32 rounds factors: ten bits."""
     plain = arrays.to_numpy
 
@@ -88,7 +88,7 @@ def test_products_with_fewer_digits_are_refused(rng, monkeypatch):
 
     X = strict.asarray(rng.standard_normal((30, 20)).astype(np.float32))
     assert type(design_of(X)) is DeviceDesign
-    monkeypatch.setattr(arrays, "to_numpy", rounded)
+    set_globals(to_numpy=rounded)
     with pytest.raises(ValueError, match="fewer digits"):
         design_of(X)
 
@@ -277,7 +277,7 @@ def assert_same_methods(found, expected, X, away, tolerance):
 
 
 @dispatched
-def test_X_does_not_leave_its_device(away, rng, monkeypatch):
+def test_X_does_not_leave_its_device(away, rng, set_globals):
     X, targets, _ = data((200, 2000), rng)
     sizes, plain = [], arrays.to_numpy
 
@@ -285,7 +285,7 @@ def test_X_does_not_leave_its_device(away, rng, monkeypatch):
         sizes.append(np.prod(array.shape))
         return plain(array)
 
-    monkeypatch.setattr(arrays, "to_numpy", counted)
+    set_globals(to_numpy=counted)
     model = TrajectoryLasso(0.1, max_iter=20, loo=False, random_state=0)
     model.fit(away(X), away(targets["y"])).predict(away(X))
     assert 0 < max(sizes) < X.size / 2
@@ -465,11 +465,11 @@ def test_arrays_that_are_not_written_to(rng):
             KernelEigenProRegressor(gamma=1.0).fit(jnp.asarray(X), jnp.asarray(y))
 
 
-def test_batches_have_room_on_their_device(rng, monkeypatch):
+def test_batches_have_room_on_their_device(rng, set_globals):
     X = rng.standard_normal((400, 3))
     matrix = KernelMatrix(Gaussian(0.1), X, np.float32, budget=0)
     assert eigenpro.rows_that_fit(matrix) == 400
-    monkeypatch.setattr(eigenpro, "free_bytes", lambda array: 64_000)
+    set_globals(free_bytes=lambda array: 64_000)
     assert eigenpro.rows_that_fit(matrix) == 10
     kept = KernelMatrix(Gaussian(0.1), X, np.float32, budget=np.inf)
     assert eigenpro.rows_that_fit(kept) == 400

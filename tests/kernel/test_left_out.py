@@ -13,6 +13,7 @@ from skacv.optim.updates import Iterate
 from skacv.risk.left_out.rademacher_targets import ResidualRecursion
 from tests.cases import covering
 from tests.kernel.brute_force import dual_path, kernel_matrix, left_out
+from tests.runs import run_of
 
 EXACT = {"rtol": 0, "atol": 1e-8}
 
@@ -146,8 +147,8 @@ def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
     """With batches, given each row's own self-influence: exact, for every row."""
     X, y = drawn(rng, n_rows=30)
     model = model_of(gamma=0.2, n_components=n_components, subsample_size=10)
-    model.set_params(batch_size=8, loo=False, warm_start=True, max_iter=8).fit(X, y)
-    data, plan = model._live.data, model._live.plan
+    finished = run_of(model.set_params(batch_size=8, loo=False, max_iter=8), X, y)
+    data, plan = finished.data, finished.trajectory.phases
     side_runs = EveryRow(data.problem.target)
     live = LiveRun(data.problem, plan, np.zeros((1, 30, 1)), side_runs=side_runs)
     live.go_on(plan)

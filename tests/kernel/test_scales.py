@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
 )
 from skacv._estimator.run.stopping import halved
-from skacv.kernel import kernels, scales
+from skacv.kernel import scales
 from skacv.kernel.kernels import scale_gamma, squared_distances
 
 
@@ -29,9 +29,9 @@ def data(rng):
 FOLDS = list(KFold(4, shuffle=True, random_state=3).split(np.arange(120)))
 
 
-def test_it_is_the_best_of_plain_runs_by_the_same_folds(data, monkeypatch):
+def test_it_is_the_best_of_plain_runs_by_the_same_folds(data, set_globals):
     # All scales go all the way.
-    monkeypatch.setattr(scales, "halved", partial(halved, n_updates=200))
+    set_globals(halved=partial(halved, n_updates=200))
     model = KernelEigenProRegressor(cv=FOLDS, random_state=0).fit(*data)
     own = scale_gamma("rbf", data[0])
     np.testing.assert_allclose(model.gammas_, own * np.array(scales.FACTORS))
@@ -88,7 +88,7 @@ def test_kernels_without_a_gamma_have_none(kernel, data):
     assert not {"gamma_", "gammas_", "gamma_scores_"} & set(vars(model))
 
 
-def test_scales_share_their_distances(data, monkeypatch):
+def test_scales_share_their_distances(data, set_globals):
     X, y = data
     computed = []
 
@@ -96,7 +96,7 @@ def test_scales_share_their_distances(data, monkeypatch):
         computed.append(X.shape[0] * Z.shape[0])
         return squared_distances(X, Z)
 
-    monkeypatch.setattr(kernels, "squared_distances", counted)
+    set_globals(squared_distances=counted)
     KernelEigenProRegressor(random_state=0).fit(X, y)
     assert sum(computed) <= 2 * len(X) ** 2  # of all scales, and of the run
     computed.clear()

@@ -161,15 +161,9 @@ def test_phases_end_where_no_coefficient_of_a_column_moves(name, rng):
     assert model.n_iter_ == fit_plainly(clone(model), X, y).n_iter_
 
 
-def test_most_updates_need_no_product_with_the_basis(monkeypatch, rng):
+def test_most_updates_need_no_product_with_the_basis(note_calls, rng):
     X, y = drawn(rng, "logistic", (20, 400))
-    asked = []
-    on_columns = RowSpaceDesign.on_columns
-    monkeypatch.setattr(
-        RowSpaceDesign,
-        "on_columns",
-        lambda self, coef: asked.append(1) or on_columns(self, coef),
-    )
+    asked = note_calls(RowSpaceDesign, "on_columns", size=lambda *_: 1)
     model = TrajectoryLogisticRegression(
         0.001, max_iter=2000, tol=1e-10, fit_intercept=False, loo=False, cv=3
     ).fit(X, y)
@@ -179,18 +173,9 @@ def test_most_updates_need_no_product_with_the_basis(monkeypatch, rng):
     assert 0 < len(asked) / 2 < 0.3 * model.n_iter_
 
 
-def test_no_product_has_the_columns_of_X(monkeypatch, rng):
+def test_no_product_has_the_columns_of_X(note_calls, rng):
     X, y = drawn(rng, "logistic")
-    taken = []
-    for name in ("dot", "t_dot"):
-        product = getattr(DenseDesign, name)
-        monkeypatch.setattr(
-            DenseDesign,
-            name,
-            lambda self, other, product=product: (
-                taken.append(self.shape[1]) or product(self, other)
-            ),
-        )
+    taken = note_calls(DenseDesign, "dot", "t_dot", size=lambda X, _: X.shape[1])
     model_of("logistic").fit(X, y)
     assert max(taken) == len(y) + 1
 

@@ -1,4 +1,4 @@
-"""An estimator, a splitter and a count that several files share."""
+"""An estimator, a splitter and names that several files share."""
 
 from copy import copy
 
@@ -7,7 +7,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor
 from skacv.model_selection import RecordsTrajectory
-from skacv.optim.design import MatrixDesign
 from skacv.risk.held_out_rows import mean_with_error
 
 # The default members, where a table lets all of them take part.
@@ -66,16 +65,3 @@ class Drawn:
 
     def get_n_splits(self, X=None, y=None, groups=None):
         return self.splitter.get_n_splits(X, y, groups)
-
-
-def count_products(monkeypatch):
-    """Columns that X is multiplied with, from here on."""
-    counts = {"columns": 0}
-    original = MatrixDesign.dot
-
-    def counting(self, coef):
-        counts["columns"] += coef.shape[1]
-        return original(self, coef)
-
-    monkeypatch.setattr(MatrixDesign, "dot", counting)
-    return counts

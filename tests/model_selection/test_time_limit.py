@@ -25,7 +25,7 @@ from skacv import (
 )
 from skacv._estimator.estimates.recording import Price
 from skacv.kernel._model import KernelModel
-from skacv.model_selection import search, stages, time_limit
+from skacv.model_selection import stages, time_limit
 from skacv.staged.estimator import recorded
 from tests.callbacks import needs_callbacks
 
@@ -64,12 +64,10 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch, set_limits):
+def clock(monkeypatch, set_globals):
     found = Clock()
-    for module in (search, stages, time_limit):
-        monkeypatch.setattr(module, "perf_counter", found)
     # A second of this clock is an update of a few rows.
-    set_limits(SHORTEST=0.0)
+    set_globals(perf_counter=found, SHORTEST=0.0)
     for kind in (IterativeRidge, Staged, KernelModel):
         monkeypatch.setattr(kind, "fit_up_to", found.timed(kind.fit_up_to))
     return found
@@ -311,7 +309,7 @@ def test_a_summary_has_a_limit_too(data, clock):
 # ------------------------------------------------------------ processes, callbacks
 
 
-def test_processes_start_where_there_is_time_for_them(data, clock, monkeypatch):
+def test_processes_start_where_there_is_time_for_them(data, clock, set_globals):
     started, results_of = [], stages.results_of
 
     def recording(tasks, n_jobs):
@@ -319,7 +317,7 @@ def test_processes_start_where_there_is_time_for_them(data, clock, monkeypatch):
         started.append((len(tasks), n_jobs))
         return results_of(tasks, n_jobs)
 
-    monkeypatch.setattr(stages, "results_of", recording)
+    set_globals(results_of=recording)
     model = TrajectoryEarlyStoppingCV(three(4, 5, 6), n_jobs=2)
     with joblib.parallel_backend("threading"):  # which shares the clock
         fitted(model.set_params(time_limit=1e9), *data)

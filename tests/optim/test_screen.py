@@ -307,18 +307,9 @@ def test_bounds_are_bounds(dtype, rng):
             slopes = (slopes + moved).astype(dtype)
 
 
-def count_columns(monkeypatch):
-    """A list to which every product with a design adds its number of columns."""
-    seen = []
-    for name in ("dot", "t_dot"):
-        whole = getattr(MatrixDesign, name)
-
-        def counted(self, array, whole=whole):
-            seen.append(self.shape[1] * array.shape[1])
-            return whole(self, array)
-
-        monkeypatch.setattr(MatrixDesign, name, counted)
-    return seen
+def columns_of_products(design, array):
+    """Columns of X, once for each vector that it is multiplied by."""
+    return design.shape[1] * array.shape[1]
 
 
 def wide_problem(rng, n=100, p=2000):
@@ -335,26 +326,27 @@ def columns_taken(kind, problem, strength, n_updates, seen):
     return sum(seen)
 
 
-def test_products_go_through_few_columns(rng, monkeypatch):
+def test_products_go_through_few_columns(rng, note_calls):
     problem = wide_problem(rng)
-    seen = count_columns(monkeypatch)
+    seen = note_calls(MatrixDesign, "dot", "t_dot", size=columns_of_products)
     screened = columns_taken(screen.Screen, problem, 0.6, 100, seen)
     plain = columns_taken(unscreened, problem, 0.6, 100, seen)
     assert plain >= 199 * 2000
     assert screened < plain / 10
 
 
-def test_hardly_more_columns_than_without_a_screen(rng, monkeypatch):
+def test_hardly_more_columns_than_without_a_screen(rng, note_calls):
     """Where nearly all columns are in use."""
     problem = wide_problem(rng, n=300, p=200)
-    seen = count_columns(monkeypatch)
+    seen = note_calls(MatrixDesign, "dot", "t_dot", size=columns_of_products)
     screened = columns_taken(screen.Screen, problem, 1e-5, 200, seen)
     assert screened < 1.1 * columns_taken(unscreened, problem, 1e-5, 200, seen)
 
 
-def test_updates_that_are_not_screened_need_no_other_product(rng, monkeypatch):
+def test_updates_that_are_not_screened_need_no_other_product(rng, note_calls):
     problem = sparse_problem(rng)
-    seen, step = count_columns(monkeypatch), 0.1 / problem.smoothness
+    seen = note_calls(MatrixDesign, "dot", "t_dot", size=columns_of_products)
+    step = 0.1 / problem.smoothness
     for penalty, schedule in [
         (SquaredL2(0.1), GradientDescent(step)),
         (L1(0.1), StochasticGradient(step, 0.5, N, 10, 0)),

@@ -89,43 +89,38 @@ def test_targets_are_separate_runs(schedule, rng):
 
 
 @pytest.fixture
-def counts(monkeypatch):
-    """Vectors that X has been multiplied by, and its transpose."""
-    counts = {"dot": 0, "t_dot": 0}
-    for name in counts:
-        original = getattr(MatrixDesign, name)
-
-        def counting(self, columns, name=name, original=original):
-            counts[name] += columns.shape[1]
-            return original(self, columns)
-
-        monkeypatch.setattr(MatrixDesign, name, counting)
-    return counts
+def products(note_calls):
+    """Of each product with X, or with its transpose, the number of vectors."""
+    return tuple(
+        note_calls(MatrixDesign, name, size=lambda design, vectors: vectors.shape[1])
+        for name in ("dot", "t_dot")
+    )
 
 
 # Inner products of six columns soon take the place of twenty rows, not those of 15.
 @pytest.mark.parametrize(("n_columns", "n_products"), [(15, 25), (6, 4)])
-def test_two_products_with_X_an_update(n_columns, n_products, rng, counts):
+def test_two_products_with_X_an_update(n_columns, n_products, rng, products):
     problem = problem_of(rng, p=n_columns)
     run(problem, [Phase(L1(0.05), Nesterov(0.02), 25)], start_of(problem))
     # One less from a start at zero, and the objectives at both ends of the phase.
-    assert counts == {"dot": n_products + 1, "t_dot": n_products}
+    assert [sum(each) for each in products] == [n_products + 1, n_products]
 
 
-def test_the_losses_of_wide_data_need_no_further_product(rng, counts):
+def test_the_losses_of_wide_data_need_no_further_product(rng, products):
     """Their runs keep the predictors, which are no more numbers than coefficients."""
     problem = problem_of(rng, p=30)
     trajectory = run(problem, [Phase(L1(0.05), Nesterov(0.02), 25)], start_of(problem))
-    assert counts == {"dot": 25 + 1, "t_dot": 25}  # one of them for the start
+    # One of them for the start.
+    assert [sum(each) for each in products] == [25 + 1, 25]
     found = problem.objectives(trajectory)
-    assert counts["dot"] == 26
+    assert sum(products[0]) == 26
     again = trajectory.recorded(problem, trajectory.coef, trajectory.phases)
     np.testing.assert_allclose(found, problem.objectives(again), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("shape", "has_batches"), [((20, 6), False), ((20, 30), True)])
 def test_other_predictors_are_computed_when_they_are_read(
-    shape, has_batches, rng, counts
+    shape, has_batches, rng, products
 ):
     problem = problem_of(rng, *shape)
     schedule = SCHEDULES["gradient_descent"]
@@ -133,9 +128,9 @@ def test_other_predictors_are_computed_when_they_are_read(
         schedule = StochasticGradient(0.01, 0.0, 20, 5, 0)
     plan = [Phase(SquaredL2(0.05), schedule, 3)]
     trajectory = run(problem, plan, start_of(problem))
-    before = counts["dot"]
+    before = sum(products[0])
     problem.objectives(trajectory)
-    assert counts["dot"] > before
+    assert sum(products[0]) > before
 
 
 def test_a_resumed_run_equals_one_longer_run(rng):

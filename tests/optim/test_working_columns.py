@@ -61,17 +61,15 @@ def test_all_columns_are_not_copied(array, rng):
     assert working.as_design() is design
 
 
-def test_columns_are_copied_few_times(rng, monkeypatch):
+def test_columns_are_copied_few_times(rng, note_calls):
     """However often a few join: each part is wider than those that come after it."""
     design = design_with(np.asarray, rng)
-    working, copied = WorkingColumns(design), []
-    beside = type(design).joined_with
-
-    def counted(self, other):
-        copied.append(self.shape[1] + other.shape[1])
-        return beside(self, other)
-
-    monkeypatch.setattr(type(design), "joined_with", counted)
+    working = WorkingColumns(design)
+    copied = note_calls(
+        type(design),
+        "joined_with",
+        size=lambda design, other: design.shape[1] + other.shape[1],
+    )
     for j in range(P):
         working.join(np.array([j]))
         working.dot(np.ones((j + 1, 1)))

@@ -20,7 +20,7 @@ from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
 from skacv.risk import cost
 from skacv.risk.held_out_rows import LeaveOutRule, LeftOutRows, mean_with_error
-from skacv.risk.left_out import methods, screened, spectral
+from skacv.risk.left_out import screened, spectral
 from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
 from skacv.risk.left_out.replicas import leave_folds_out, replayed
 from skacv.risk.left_out.screened import WorkingGram, largest_shift
@@ -78,17 +78,14 @@ def test_leave_one_out_is_that_of_replicas(penalty, schedule, shape, refit, rng)
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("shape", [(40, 15), (20, 70)])
-def test_linear_updates_need_no_decomposition(
-    shape, schedule, rng, monkeypatch, set_limits
-):
+def test_linear_updates_need_no_decomposition(shape, schedule, rng, set_globals):
     """Beyond the size that is decomposed, rows are left out by replicas."""
     problem = problem_of(shape, rng)
     trajectory = ran(problem, [SquaredL2(0.05)], schedule)
     rows = np.arange(shape[0])
     params = {"rule": SUM}
     decomposed = leave_one_out(problem, trajectory, rows, **params)
-    set_limits(DECOMPOSED_SIZE=5)
-    monkeypatch.setattr(methods, "spectral_residuals", None)
+    set_globals(DECOMPOSED_SIZE=5, spectral_residuals=None)
     found = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found, decomposed, rtol=0, atol=1e-10)
 
@@ -99,7 +96,7 @@ def test_linear_updates_need_no_decomposition(
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("shape", [(700, 300), (300, 700)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypatch):
+def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, set_globals):
     """To rounding: what is left out of the nodes is nothing that a run can see."""
     problem = problem_of(shape, rng, weighted)
     trajectory = ran(problem, [SquaredL2(0.001), Zero()], schedule, n_updates=250)
@@ -109,7 +106,7 @@ def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypat
     params = {"rule": SUM}
     rows = np.arange(0, shape[0], 10)
     few = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(spectral, "nodes_of", partial(spectral.nodes_of, tol=0.0))
+    set_globals(nodes_of=partial(spectral.nodes_of, tol=0.0))
     every = leave_one_out(problem, trajectory, rows, **params)
     # Of what a target is, of which predictors without a row are sums.
     size = np.abs(problem.target).max()
@@ -119,40 +116,27 @@ def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypat
 # -------------------------------------------------------------------- the screen
 
 
-def counted(monkeypatch, owner, name, size):
-    """What a method is called with, added up by ``size(arguments)``."""
-    counts = {"n": 0}
-    original = getattr(owner, name)
-
-    def counting(self, *args):
-        counts["n"] += size(*args)
-        return original(self, *args)
-
-    monkeypatch.setattr(owner, name, counting)
-    return counts
-
-
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
 def test_the_screen_looks_at_few_columns_and_misses_none(
-    storage, rng, monkeypatch, set_limits
+    storage, rng, note_calls, set_limits
 ):
     set_limits(MEMORY_BYTES=2 << 20)  # less than the Gram matrix of all columns
     problem = problem_of((150, 600), rng, storage=storage)
     trajectory = ran(problem, [L1(0.6), L1(0.4)], Nesterov, n_updates=60)
     rows = np.arange(150)
     expected = by_replicas(problem, trajectory, rows, MEAN)
-    looked_at = counted(
-        monkeypatch, type(problem.design), "dense_columns", lambda index, _: len(index)
+    looked_at = note_calls(
+        type(problem.design), "dense_columns", size=lambda _, index, *rest: len(index)
     )
-    products = counted(
-        monkeypatch, WorkingGram, "times", lambda coef, *_: coef.shape[1]
+    products = note_calls(
+        WorkingGram, "times", size=lambda _, coef, *rest: coef.shape[1]
     )
     found = leave_one_out(problem, trajectory, rows, rule=MEAN)
     np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
     # Of 120 updates with 600 columns each: looked at, and worked on.
     everything = 120 * 600
-    assert looked_at["n"] < 0.2 * everything
-    assert products["n"] < 0.1 * everything
+    assert sum(looked_at) < 0.2 * everything
+    assert sum(products) < 0.1 * everything
 
 
 @pytest.mark.parametrize("gram_bytes", [8 * 200**2 - 1, 1 << 28])
@@ -239,7 +223,7 @@ def test_a_look_in_single_precision_is_a_bound(unit, is_whole, rng):
 
 
 @pytest.mark.parametrize("penalty", [L1(0.05), SquaredL2(0.01)])
-def test_blocks_of_rows_agree(penalty, rng, monkeypatch, set_limits):
+def test_blocks_of_rows_agree(penalty, rng, set_globals):
     problem = problem_of((30, 50), rng)
     trajectory = ran(problem, [penalty], Nesterov)
     rows = np.arange(30)
@@ -247,9 +231,11 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch, set_limits):
     whole = leave_one_out(problem, trajectory, rows, **params)
     several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
     np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
-    set_limits(MEMORY_BYTES=1)
-    monkeypatch.setattr(screened, "blocks", lambda n, *_, **__: blocks(n, 1, budget=1))
-    set_limits(CACHE_BYTES=1)
+    set_globals(
+        MEMORY_BYTES=1,
+        CACHE_BYTES=1,
+        blocks=lambda n, *_, **__: blocks(n, 1, budget=1),
+    )
     single = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(single, whole, rtol=0, atol=1e-12)
 
@@ -257,29 +243,29 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch, set_limits):
 # ------------------------------------------------------------------------- cost
 
 
-def test_decomposed_rows_cost_no_product_with_X_per_iterate(rng, monkeypatch):
+def test_decomposed_rows_cost_no_product_with_X_per_iterate(rng, note_calls):
     problem = problem_of((200, 30), rng)
     trajectory = ran(problem, [SquaredL2(0.01)], Nesterov, n_updates=100)
-    products = counted(monkeypatch, MatrixDesign, "dot", lambda coef: coef.shape[1])
-    backwards = counted(monkeypatch, MatrixDesign, "t_dot", lambda rows: rows.shape[1])
+    products = note_calls(MatrixDesign, "dot", size=lambda _, coef: coef.shape[1])
+    backwards = note_calls(MatrixDesign, "t_dot", size=lambda _, rows: rows.shape[1])
     n_blocks = 200 // (4 * spectral.CACHE_BYTES // 8 // 30) + 1
     leave_one_out(problem, trajectory, np.arange(200), rule=SUM)
-    assert products["n"] <= 30 * n_blocks  # rows into the eigenbasis
-    assert backwards["n"] == 1
+    assert sum(products) <= 30 * n_blocks  # rows into the eigenbasis
+    assert sum(backwards) == 1
 
 
-def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
+def test_folds_share_two_passes_over_X_an_update(rng, note_calls):
     problem = problem_of((60, 40), rng)
     trajectory = ran(problem, [L1(0.05)], Nesterov, n_updates=25)
     every = np.arange(60)
     folds = [(np.setdiff1d(every, f), f) for f in np.array_split(every, 6)]
-    forwards = counted(monkeypatch, MatrixDesign, "dot", lambda coef: 1)
-    backwards = counted(monkeypatch, MatrixDesign, "t_dot", lambda rows: 1)
+    forwards = note_calls(MatrixDesign, "dot", size=lambda _, coef: 1)
+    backwards = note_calls(MatrixDesign, "t_dot", size=lambda _, rows: 1)
     leave_folds_out(problem, trajectory, folds, rule=MEAN)
     # And one for every fold at the end, on the rows that it leaves out.
-    assert forwards["n"] == 25 + 6
+    assert sum(forwards) == 25 + 6
     # And one for the means of their columns.
-    assert backwards["n"] == 25 + 1
+    assert sum(backwards) == 25 + 1
 
 
 @pytest.mark.parametrize("penalty", [L1(0.2), SquaredL2(0.01)])

@@ -13,7 +13,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase
 from skacv.risk.held_out_rows import LeaveOutRule
-from skacv.risk.memory import memory_matrix, modes, tangents
+from skacv.risk.memory import modes, tangents
 from skacv.risk.memory.memory_matrix import COMPLETE, SPECTRAL, estimate_risk
 from skacv.risk.memory.row_scales import uneven_rows_bias
 from tests import oracles
@@ -300,14 +300,13 @@ def test_standard_error_of_probes_is_their_spread(rng):
         assert (ratio < 1.4).all(), (method, ratio)
 
 
-def test_probes_are_added_until_their_error_is_small(rng, monkeypatch):
+def test_probes_are_added_until_their_error_is_small(rng, set_globals):
     X = rng.standard_normal((300, 400))
     y = X[:, [0]] + rng.standard_normal((300, 1))
     problem, trajectory = run_on(X, y, phases_for(X, L1(0.02), GradientDescent, 60))
 
     def with_share(share):
-        n_missing = partial(modes.n_missing, share=share)
-        monkeypatch.setattr(memory_matrix, "n_missing", n_missing)
+        set_globals(n_missing=partial(modes.n_missing, share=share))
         rng = np.random.default_rng(0)
         return estimate_risk(problem, trajectory, method="hutchinson", rng=rng)
 
@@ -365,38 +364,30 @@ def test_auto_is_exact_while_memory_allows(rng, set_limits):
     assert n_probes() > 0
 
 
-def test_products_with_X_are_linear_in_the_updates(rng, monkeypatch):
+def test_products_with_X_are_linear_in_the_updates(rng, set_globals, note_calls):
     """Tangents cost two products per probe, mode and update, never T^2."""
     X = rng.standard_normal((150, 200))
     y = X[:, [0]] + rng.standard_normal((150, 1))
-    counts, design = [], type(design_of(X))
-    original = design.t_dot
-
-    def counting(columns, vectors):
-        counts.append(vectors.shape[1])
-        return original(columns, vectors)
-
-    monkeypatch.setattr(
-        tangents, "_columns_worth_a_gram", lambda *args: np.empty(0, int)
+    set_globals(_columns_worth_a_gram=lambda *args: np.empty(0, int))
+    counts = note_calls(
+        type(design_of(X)), "t_dot", size=lambda _, vectors: vectors.shape[1]
     )
     totals = {}
     for n_updates in (40, 160):
         phases = phases_for(X, L1(0.05), GradientDescent, n_updates)
         recorded = run_on(X, y, phases)
-        with monkeypatch.context() as patch:
-            patch.setattr(design, "t_dot", counting)
-            estimate_risk(*recorded, method=4, rng=np.random.default_rng(0))
+        counts.clear()
+        estimate_risk(*recorded, method=4, rng=np.random.default_rng(0))
         assert counts.pop(0) == 4  # the probes themselves
         assert len(counts) == n_updates
         assert max(counts) <= 4 * 12  # probes times modes
         totals[n_updates] = sum(counts)
-        counts.clear()
     # Four times the updates, and perhaps a mode more; T^2 would be 16.
     assert totals[160] <= 6 * totals[40]
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_shared_gram_and_factored_products_agree(kind, rng, monkeypatch):
+def test_shared_gram_and_factored_products_agree(kind, rng, set_globals):
     X = rng.standard_normal((150, 120)) * (rng.random((150, 120)) < 0.5)
     y = X[:, [0]] + rng.standard_normal((150, 1))
     stored = X if kind == "dense" else sparse.csr_matrix(X)
@@ -420,13 +411,11 @@ def test_shared_gram_and_factored_products_agree(kind, rng, monkeypatch):
         explicit.append(original(*args))
         return explicit[-1]
 
-    monkeypatch.setattr(tangents, "_columns_worth_a_gram", seen)
+    set_globals(_columns_worth_a_gram=seen)
     shared = estimate().path
     assert explicit
     assert all(columns.size for columns in explicit)
-    monkeypatch.setattr(
-        tangents, "_columns_worth_a_gram", lambda *args: np.empty(0, int)
-    )
+    set_globals(_columns_worth_a_gram=lambda *args: np.empty(0, int))
     np.testing.assert_allclose(estimate().path, shared, rtol=1e-4)
     np.testing.assert_allclose(
         shared, np.diag(expected_gram(X, y, trajectory, fit_intercept=True)), rtol=1e-3

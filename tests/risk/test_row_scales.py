@@ -15,9 +15,10 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase
 from skacv.risk.held_out_rows import LeaveOutRule
-from skacv.risk.memory import memory_matrix, row_scales
+from skacv.risk.memory import row_scales
 from skacv.risk.memory.memory_matrix import estimate_risk
-from skacv.risk.memory.row_scales import scales_of_rows
+from skacv.risk.memory.row_scales import scales_of_rows, with_row_scales
+from skacv.risk.memory.tangents import SquaredTangents
 from tests import oracles
 from tests.cases import covering
 
@@ -140,13 +141,13 @@ def test_probes_find_the_ratio(method, rng):
     assert off < 0.15 * np.abs(expected - 1).max()
 
 
-def test_equal_scales_are_the_published_estimate(rng, monkeypatch):
+def test_equal_scales_are_the_published_estimate(rng, set_globals):
     X = heavy_rows((60, 20), rng)
     y = sparse_regression(X, rng, n_targets=2)
     problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov))
     published = estimate_risk(problem, trajectory)
     equal = np.ones(60), 1.0
-    monkeypatch.setattr(memory_matrix, "scales_of_rows", lambda design: equal)
+    set_globals(scales_of_rows=lambda design: equal)
     scaled = estimate_risk(problem, trajectory, row_scales=True)
     assert scaled.temporal.shape[1] > published.temporal.shape[1]
     np.testing.assert_allclose(scaled.path, published.path, rtol=1e-10)
@@ -183,19 +184,12 @@ def test_rows_like_gaussian_ones_keep_the_published_estimate(rows):
     assert n_scaled <= 4
 
 
-def test_even_rows_cost_nothing(rng, monkeypatch):
+def test_even_rows_cost_nothing(rng, set_globals):
     """Neither do uneven ones, in tangents."""
     passes, scaled = [], []
-    original = memory_matrix.SquaredTangents
-    monkeypatch.setattr(
-        memory_matrix,
-        "SquaredTangents",
-        lambda *args: passes.append(0) or original(*args),
-    )
-    monkeypatch.setattr(
-        memory_matrix,
-        "with_row_scales",
-        lambda *args: scaled.append(0) or row_scales.with_row_scales(*args),
+    set_globals(
+        SquaredTangents=lambda *args: passes.append(0) or SquaredTangents(*args),
+        with_row_scales=lambda *args: scaled.append(0) or with_row_scales(*args),
     )
     for X in (np.sign(rng.standard_normal((60, 80))), heavy_rows((60, 80), rng)):
         problem, trajectory = run_on(
@@ -278,14 +272,12 @@ def test_where_the_exact_map_grows_along_the_run_the_span_does_not():
 
 @pytest.mark.parametrize("rounds", [1, 500])
 def test_without_a_solution_the_published_estimate_and_a_warning(
-    rounds, rng, monkeypatch
+    rounds, rng, set_globals
 ):
     if rounds == 1:
-        unsolved = partial(row_scales._mean_response, max_iter=1)
-        monkeypatch.setattr(row_scales, "_mean_response", unsolved)
+        set_globals(_mean_response=partial(row_scales._mean_response, max_iter=1))
     else:
-        undetermined = partial(row_scales.with_row_scales, most_open=0.0)
-        monkeypatch.setattr(memory_matrix, "with_row_scales", undetermined)
+        set_globals(with_row_scales=partial(with_row_scales, most_open=0.0))
     X = heavy_rows((80, 40), rng, degrees=3)
     y = sparse_regression(X, rng)[:, 0]
     with pytest.warns(UserWarning, match="very uneven norms.*loo_path_"):

@@ -40,27 +40,18 @@ def test_plain_trees_have_the_private_attributes(make, rng):
 
 
 @pytest.mark.parametrize("make", HISTOGRAMS)
-def test_rows_are_binned_and_earlier_trees_summed_once(make, rng, monkeypatch):
-    calls = []
-
-    def counted(name):
-        method = getattr(make, name)
-
-        def call(self, *args, **settings):
-            calls.append(name)
-            return method(self, *args, **settings)
-
-        return call
-
-    for name in ("_bin_data", "_raw_predict"):
-        monkeypatch.setattr(make, name, counted(name))
+def test_rows_are_binned_and_earlier_trees_summed_once(make, rng, note_calls):
+    binned, predicted = (
+        note_calls(make, name, size=lambda *_: 1)
+        for name in ("_bin_data", "_raw_predict")
+    )
     X, y = data(rng)
     model = Staged(make(max_iter=9, min_samples_leaf=5), cv=2)
     for n_stages in (2, 4, 9):
         model.fit_up_to(n_stages, X, y)
     # The model and two folds: the first fit of each calls it at most once.
-    assert calls.count("_bin_data") == 3
-    assert calls.count("_raw_predict") <= 3
+    assert len(binned) == 3
+    assert len(predicted) <= 3
     by_hand = make(max_iter=9, min_samples_leaf=5).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), by_hand.predict(X))
 

@@ -150,18 +150,14 @@ def test_a_larger_coverage_is_not_narrower(rng):
         assert (np.diff(found, axis=0) >= 0).all()
 
 
-def test_samples_in_blocks_are_those_of_one(rng, monkeypatch):
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_samples_in_blocks_are_those_of_one(storage, rng, set_limits):
     X, y, X_new = drawn((24, 8), rng)
-    for storage in (np.asarray, sparse.csr_matrix):
-        model = model_of("gd").fit(storage(X), y)
-        whole = model.predict_interval(storage(X_new))
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                "skacv._estimator.prediction.prediction_intervals.MEMORY_BYTES",
-                2 * 2 * 24 * 8,
-            )
-            blocks = model.predict_interval(storage(X_new))
-        np.testing.assert_allclose(blocks, whole, **EXACT)
+    model = model_of("gd").fit(storage(X), y)
+    whole = model.predict_interval(storage(X_new))
+    set_limits(MEMORY_BYTES=2 * 2 * 24 * 8)
+    blocks = model.predict_interval(storage(X_new))
+    np.testing.assert_allclose(blocks, whole, **EXACT)
 
 
 @pytest.mark.parametrize("name", ["gd", "fista"])

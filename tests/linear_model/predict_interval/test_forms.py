@@ -82,15 +82,13 @@ class Nearest:
         return self.size[distances.argmin(axis=1)]
 
 
-FOREST = "skacv._estimator.prediction.prediction_intervals.RandomForestRegressor"
-
 # ---------------------------------------------------------------- several coverages
 
 
 @pytest.mark.parametrize("n_targets", [None, 2])
 @pytest.mark.parametrize("method", METHODS)
-def test_several_coverages_are_those_of_each(method, n_targets, rng, monkeypatch):
-    monkeypatch.setattr(FOREST, Nearest)  # which takes less time
+def test_several_coverages_are_those_of_each(method, n_targets, rng, set_globals):
+    set_globals(RandomForestRegressor=Nearest)  # which takes less time
     X, y, X_new = drawn(rng, n_targets=n_targets)
     model = ridge().fit(X, y)
     expected = [model.predict_interval(X_new, each, method) for each in COVERAGES]
@@ -221,9 +219,9 @@ def by_hand(model, X, residuals, samples, X_new, coverage):
         ({"loo": False, "cv": None}, False),
     ],
 )
-def test_scaled_by_hand(params, weighted, rng, monkeypatch):
+def test_scaled_by_hand(params, weighted, rng, set_globals):
     """Residuals of leave-one-out, of folds, and of the memory matrix."""
-    monkeypatch.setattr(FOREST, Nearest)
+    set_globals(RandomForestRegressor=Nearest)
     X, y, X_new = drawn(rng, 30)
     weights = np.arange(30) % 4 if weighted else None
     model = ridge(fit_intercept=not weighted, **params)
@@ -236,8 +234,8 @@ def test_scaled_by_hand(params, weighted, rng, monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-def test_scaled_targets_are_those_of_each(rng, monkeypatch):
-    monkeypatch.setattr(FOREST, Nearest)
+def test_scaled_targets_are_those_of_each(rng, set_globals):
+    set_globals(RandomForestRegressor=Nearest)
     X, Y, X_new = drawn(rng, 30, n_targets=2)
     model = ridge(risk=False).fit(X, Y)
     found = model.predict_interval(X_new, method="scaled")

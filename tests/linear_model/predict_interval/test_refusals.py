@@ -6,6 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from skacv import IterativeRidge, SelfStoppingRegressor, TrajectoryEarlyStoppingCV
 from skacv._estimator.estimates.readers import ESTIMATES
+from skacv.optim.design import MatrixDesign
 
 from .refits import METHODS, drawn, model_of
 
@@ -63,14 +64,12 @@ def test_auto_takes_the_first_method_that_the_fit_allows(rng):
         model.predict_interval(X_new)
 
 
-def test_an_estimate_that_is_not_registered_is_no_method(rng, monkeypatch):
+def test_an_estimate_that_is_not_registered_is_no_method(rng, set_globals):
     X, y, X_new = drawn((30, 6), rng)
     model = model_of("gd", risk=True).fit(X, y)
     expected = model.predict_interval(X_new)
     left = {name: each for name, each in ESTIMATES.items() if name != "risk"}
-    monkeypatch.setattr(
-        "skacv._estimator.prediction.prediction_intervals.ESTIMATES", left
-    )
+    set_globals(ESTIMATES=left)
     np.testing.assert_array_equal(model.predict_interval(X_new), expected)
     with pytest.raises(ValueError, match="method must be one of"):
         model.predict_interval(X_new, method="risk")
@@ -121,10 +120,10 @@ def test_nothing_is_run_again_for_bad_input(rng, monkeypatch):
     X, y, X_new = drawn((30, 6), rng)
     model = model_of("gd").fit(X, y)
 
-    def refuse(estimator):
+    def refuse(design, slopes):
         raise AssertionError("The replicas were run.")
 
-    monkeypatch.setattr(type(model), "_run_without_rows", refuse)
+    monkeypatch.setattr(MatrixDesign, "t_dot", refuse)
     for X_bad, coverage in ((X_new[:, :5], 0.9), (X_new, 0.99), (X_new, 1.2)):
         with pytest.raises(ValueError):
             model.predict_interval(X_bad, coverage)

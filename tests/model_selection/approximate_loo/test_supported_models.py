@@ -193,7 +193,7 @@ def test_own_estimators_at_the_strength_in_force(ours, data):
     y = np.searchsorted(np.quantile(y, [0.4]), y)
     weights = np.where(np.arange(60) % 7 == 0, 0, weights)
     ours.fit(X, y, sample_weight=weights)
-    name = ours._spec().strengths.name
+    name = "C" if hasattr(ours, "C") else "alpha"
     path, first = getattr(ours, f"{name}_path_"), getattr(ours, name)[0]
     earlier = ours.at_iteration(np.flatnonzero(path == path[0])[-1])
     alone = clone(ours).set_params(**{name: first}).fit(X, y, sample_weight=weights)

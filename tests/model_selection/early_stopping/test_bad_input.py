@@ -17,7 +17,6 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection.stages import Stages
 
 
 @pytest.mark.parametrize(
@@ -149,10 +148,11 @@ def test_parameters_of_candidates_are_validated_first(
 ):
     X, y = data
 
-    def no_fit(*args):
+    def no_fit(*args, **params):
         raise AssertionError("something was run")
 
-    monkeypatch.setattr(Stages, "run_group", no_fit)
+    for name in ("fit", "fit_up_to"):
+        monkeypatch.setattr(type(estimator), name, no_fit)
     model = TrajectoryEarlyStoppingCV(estimator, criterion=criterion, param_grid=grid)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y > 0)

@@ -10,24 +10,13 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from tests.model_selection.cases import count_products
+from skacv.optim.design import MatrixDesign
 
 
-def test_stages_look_at_the_data_once(data, monkeypatch):
+def test_stages_look_at_the_data_once(data, note_calls):
     """They are validated as often as for a run of one stage."""
-    seen, stages = [], []
-    encoded, fit_up_to = TrajectoryLasso._encoded_samples, TrajectoryLasso.fit_up_to
-
-    def counted(self, *args):
-        seen.append(args)
-        return encoded(self, *args)
-
-    def stage(self, *args, **kwargs):
-        stages.append(args)
-        return fit_up_to(self, *args, **kwargs)
-
-    monkeypatch.setattr(TrajectoryLasso, "_encoded_samples", counted)
-    monkeypatch.setattr(TrajectoryLasso, "fit_up_to", stage)
+    seen = note_calls(TrajectoryLasso, "_encoded_samples", size=lambda *_: 1)
+    stages = note_calls(TrajectoryLasso, "fit_up_to", size=lambda *_: 1)
     model = TrajectoryLasso("path", max_iter=20)
     TrajectoryEarlyStoppingCV(model, criterion="cv", patience=20).fit(*data)
     n_seen = len(seen)
@@ -52,17 +41,12 @@ def test_patience_ends_the_run_early_at_the_same_iterate(criterion, data):
     assert not patient.estimator_.warm_start
 
 
-def test_stages_double(data, monkeypatch):
+def test_stages_double(data, note_calls):
     X, y = data
-    planned = []
-    original = IterativeRidge.fit_up_to
-
-    def recording(self, n_updates, *args, **kwargs):
-        planned.append(n_updates)
-        return original(self, n_updates, *args, **kwargs)
-
-    monkeypatch.setattr(IterativeRidge, "fit_up_to", recording)
-    products = count_products(monkeypatch)
+    planned = note_calls(
+        IterativeRidge, "fit_up_to", size=lambda _, n_updates, *rest: n_updates
+    )
+    columns = note_calls(MatrixDesign, "dot", size=lambda _, coef: coef.shape[1])
     inner = IterativeRidge(0.0, max_iter=100_000, tol=0)
     model = TrajectoryEarlyStoppingCV(inner, criterion="risk", patience=5).fit(X, y)
     assert planned == [5 * 2**k for k in range(len(planned))]
@@ -70,7 +54,7 @@ def test_stages_double(data, monkeypatch):
     best = model.best_iter_
     assert planned[-2] < best + 5 <= planned[-1] or len(planned) == 1
     # The updates themselves are made once; a stage reads all residuals anew.
-    assert products["columns"] <= 4 * planned[-1] + 10
+    assert sum(columns) <= 4 * planned[-1] + 10
 
 
 @pytest.mark.parametrize("cls", [IterativeRidge, TrajectoryLasso])

@@ -20,7 +20,6 @@ from skacv.optim.losses import (
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase
-from skacv.risk.left_out import linearised
 from skacv.risk.left_out.linearised import Correction
 from tests.cases import covering
 
@@ -113,9 +112,9 @@ def test_without_correction_it_is_the_published_estimate(loss, schedule, penalty
 
 @pytest.mark.parametrize("block_bytes", [1, 1 << 21])
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial(), Poisson()])
-def test_correction_is_its_definition(loss, block_bytes, rng, monkeypatch):
+def test_correction_is_its_definition(loss, block_bytes, rng, set_globals):
     """Term by term, and bounded by its length; whatever is worked on together."""
-    monkeypatch.setattr(linearised, "blocks", partial(blocks, budget=block_bytes))
+    set_globals(blocks=lambda n, each, *_: blocks(n, each, budget=block_bytes))
     problem = problem_of(loss, (12, 4), rng)
     X, weights, target = problem.design.X, problem.row_weights, problem.target
     coef = 0.3 * rng.standard_normal((4, target.shape[1]))

@@ -35,25 +35,11 @@ from .runs import SUM, found_by, in_batches, left_out_of, problem_of, ran, ran_f
 # ---------------------------------------------------------------- what it costs
 
 
-def counted(monkeypatch, owner, name, size):
-    """What a function is called with, listed by ``size(arguments)``."""
-    sizes, original = [], getattr(owner, name)
-
-    def counting(*args):
-        sizes.append(size(*args))
-        return original(*args)
-
-    monkeypatch.setattr(owner, name, counting)
-    return sizes
-
-
-def test_derivatives_of_all_replicas_are_evaluated_now_and_then(rng, monkeypatch):
+def test_derivatives_of_all_replicas_are_evaluated_now_and_then(rng, note_calls):
     problem = problem_of(Logistic(), (30, 5), rng)
     trajectory = ran(problem, [SquaredL2(0.01), SquaredL2(0.1)], Nesterov, 60)
     left_out = left_out_of(problem, np.arange(30))
-    sizes = counted(
-        monkeypatch, Logistic, "derivative", lambda loss, target, at: at.shape
-    )
+    sizes = note_calls(Logistic, "derivative", size=lambda loss, target, at: at.shape)
     found_by(problem, trajectory, left_out)
     # 1 to 11, 13, 14, 15, 17, 19, 21, 23, 25, 28, 30, 34, 37, 41, 45, 49, 54, and 60
     # in either phase; and again when all columns join, at the first.
@@ -91,14 +77,15 @@ FEW_COLUMNS = [
     drawn=[(Logistic(), 0.25), (Multinomial(), 0.3), (Huber(), 0.25)],
     storage=[np.asarray, sparse.csr_matrix],
 )
-def test_few_columns_give_what_all_give(plan, drawn, storage, rng, monkeypatch):
+def test_few_columns_give_what_all_give(
+    plan, drawn, storage, rng, monkeypatch, note_calls
+):
     problem, trajectory = wide_run(*drawn, *plan, rng, storage)
     left_out = left_out_of(problem, np.arange(0, 400, 40), SUM)
-    widths = counted(
-        monkeypatch,
+    widths = note_calls(
         ProximalGradient,
         "apply",
-        lambda self, current, *rest: len(current),
+        size=lambda self, current, *rest: len(current),
     )
     few = found_by(problem, trajectory, left_out)
     n_worked_on = sum(widths)
@@ -122,16 +109,17 @@ def all_others(self, step, gradient):
     return np.setdiff1d(np.arange(len(gradient)), self.working.index)
 
 
-def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch, set_limits):
+def test_columns_that_join_have_the_correction_as_it_was(
+    rng, monkeypatch, set_limits, note_calls
+):
     """Between evaluations, too: that of the update where it was evaluated."""
     set_limits(CORRECTION_GROWTH=4.0)
     problem, trajectory = wide_run(Logistic(), 0.15, [L1(1.0)], GradientDescent, rng)
     left_out = left_out_of(problem, np.arange(0, 400, 40))
-    widened = counted(
-        monkeypatch,
+    widened = note_calls(
         LinearisedCurvature,
         "extend",
-        lambda self, *rest: self.correction.length.max(),
+        size=lambda self, *rest: self.correction.length.max(),
     )
     few = found_by(problem, trajectory, left_out)
     assert np.count_nonzero(widened) > 3
