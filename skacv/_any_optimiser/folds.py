@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from .._estimator.estimates.folds import ShuffledFolds
-from .._estimator.estimates.left_out import folds_of, row_numbers
+from .._estimator.estimates.folds import ShuffledFolds, folds_of, row_numbers
 from ..optim.blocks import CACHE_BYTES, n_per_block
 
 

@@ -32,9 +32,8 @@ from .._estimator.data.training_data import replace_fitted
 from .._estimator.delegation import routed
 from .._estimator.estimates.advice import INSTEAD
 from .._estimator.estimates.fitted_state import MOST_KEPT
-from .._estimator.estimates.folds import splitter_of
+from .._estimator.estimates.folds import folds_of, splitter_of
 from .._estimator.estimates.held_out import held_out_losses_of
-from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import Limit, Price, RecordsTrajectory
 from .._estimator.parameters import set_parameters, snapshot

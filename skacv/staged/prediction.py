@@ -19,13 +19,12 @@ from .._estimator.data.checks import (
 )
 from .._estimator.delegation import fitted_part, routed
 from .._estimator.docstrings import INTERVALS, SETS, documented
-from .._estimator.estimates.fitted_state import MOST_KEPT, FittedState
+from .._estimator.estimates.fitted_state import MOST_KEPT, FittedState, checked_iterate
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
-from .._estimator.prediction.predictions import checked_iterate
 from .adapter import label_probabilities, response_of
 from .data import regression_loss, target_of
 from .run import last_of

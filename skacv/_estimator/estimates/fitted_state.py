@@ -3,6 +3,7 @@
 from copy import copy
 from math import prod
 from numbers import Number
+from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -327,3 +328,23 @@ def running_attributes(estimator):
 def _attributes_of_rows(estimate):
     """The fitted attributes with a value for every held-out row."""
     return estimate.predictions, estimate.indices, estimate.targets
+
+
+def checked_iterate(estimator, t):
+    """The number of an iterate, and its row among the iterates that are kept."""
+    check_usable(estimator)
+    n_rows = estimator.n_iter_ + 1
+    try:
+        t = index(t)
+    except TypeError:
+        raise TypeError(f"t must be an integer, got {t!r}.") from None
+    if not -n_rows <= t < n_rows:
+        raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
+    t, kept = t % n_rows, estimator.recorded_iterations()
+    row = np.flatnonzero(kept == t)
+    if not row.size:
+        estimator._check_has_record()
+        raise ValueError(
+            f"Iterate {t} was not kept: recorded_iterations() has those that were."
+        )
+    return t, row[0]

@@ -56,58 +56,6 @@ def rows_to_choose_by(estimator, X, y, n_rows):
     return True if n_rows <= ROWS_TO_CHOOSE_BY else ROWS_TO_CHOOSE_BY
 
 
-def folds_of(splits, position):
-    """The folds of a splitter as rows of the problem: (training rows, held-out rows).
-
-    Shapes: position (n_samples,), the row that every sample is, or -1.
-    """
-    folds, n_samples = [], len(position)
-    for number, (fitted, held_out) in enumerate(splits):
-        name = f"Fold {number} of cv"
-        fitted = row_numbers(fitted, n_samples, name)
-        held_out = row_numbers(held_out, n_samples, name)
-        is_fitted = np.zeros(n_samples, dtype=bool)
-        is_fitted[fitted] = True
-        leaked = held_out[is_fitted[held_out]]
-        if len(leaked):
-            raise ValueError(
-                f"{name} has rows both to fit on and to hold out, such as row "
-                f"{leaked[0]}: their errors would be those of rows that have been "
-                "seen. Hold out rows that are not fitted on."
-            )
-        fold = []
-        for samples, purpose in ((fitted, "to fit on"), (held_out, "to hold out")):
-            rows = position[samples]
-            if np.array_equal(rows, samples):
-                rows = samples  # not copied: there may be many
-            else:
-                rows = rows[rows >= 0]
-            if not rows.size:
-                raise ValueError(f"{name} leaves no row of positive weight {purpose}.")
-            fold.append(rows)
-        folds.append(tuple(fold))
-    if not folds:
-        raise ValueError("cv gives no folds.")
-    return folds
-
-
-def row_numbers(rows, n_rows, name):
-    """Row numbers as an array of integers; a mask gives those where it is true."""
-    rows = np.asarray(rows)
-    if rows.dtype == bool and rows.shape == (n_rows,):
-        rows = np.flatnonzero(rows)
-    if not rows.size:
-        rows = rows.astype(int)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        raise ValueError(
-            f"{name} must have row numbers, integers in one dimension, got "
-            f"{rows.dtype} of shape {rows.shape}."
-        )
-    if rows.size and (rows.min() < 0 or rows.max() >= n_rows):
-        raise ValueError(f"{name} has rows beyond the {n_rows} samples.")
-    return rows
-
-
 def read_leave_one_out(run):
     """Fitted attributes of leave-one-out."""
     if run.side_runs is not None and run.side_runs.left_out is not None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from copy import copy
-from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..data.checks import validated_target, validated_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
 from ..docstrings import INTERVALS, documented
-from ..estimates.fitted_state import MOST_KEPT, FittedState
+from ..estimates.fitted_state import MOST_KEPT, FittedState, checked_iterate
 from ..estimates.left_out import coefficients_without_rows
 from ..estimates.recording import RecordsTrajectory
 from ..parameters import takes_coverage
@@ -166,26 +165,6 @@ class RecordedModel(FittedState):
         """Use one row of the coefficients that are kept."""
         self.coef_ = self.coef_path_[row].copy()
         self.intercept_ = self.intercept_path_[row]
-
-
-def checked_iterate(estimator, t):
-    """The number of an iterate, and its row among the iterates that are kept."""
-    check_usable(estimator)
-    n_rows = estimator.n_iter_ + 1
-    try:
-        t = index(t)
-    except TypeError:
-        raise TypeError(f"t must be an integer, got {t!r}.") from None
-    if not -n_rows <= t < n_rows:
-        raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
-    t, kept = t % n_rows, estimator.recorded_iterations()
-    row = np.flatnonzero(kept == t)
-    if not row.size:
-        estimator._check_has_record()
-        raise ValueError(
-            f"Iterate {t} was not kept: recorded_iterations() has those that were."
-        )
-    return t, row[0]
 
 
 class RecordedRegressor(RegressorMixin, RecordedModel):
