@@ -396,7 +396,6 @@ class TrajectoryEarlyStoppingCV(
             unchanged.
         """
         search = Search(self, X, y, {"sample_weight": sample_weight, **params})
-        search.list_members()
         search.read_data()
         search.list_candidates()
         search.choose_criterion()

@@ -101,8 +101,8 @@ class Search:
     compared: Any = None
     begun: float = field(default_factory=perf_counter)
 
-    def list_members(self):
-        """Encode X, and list the members that take it, and why others do not."""
+    def read_data(self):
+        """Check targets and weights, encode X, and list the members that take it."""
         owner = self.owner
         self.passed_X, self.passed_y = self.X, self.y
         self.is_collection = is_collection(self.X)
@@ -130,11 +130,7 @@ class Search:
         if self.is_portfolio:
             owner._check_names(next(zip(*self.members)))
         check_members(self.members, owner)
-        self.of_classes = is_classifier(self.members[0][1])
-
-    def read_data(self):
-        """Check targets and weights; the rule; one pass over a collection."""
-        owner, params = self.owner, self.params
+        self.of_classes, params = is_classifier(self.members[0][1]), self.params
         if self.has_rows and self.y is not None:
             # Weights of collections, and of a summary, are checked block by block.
             check_target(self.y, self.of_classes)
