@@ -141,7 +141,7 @@ class ProblemOnWorkers(Problem):
         """Gradient of f, by a round."""
         return FitsOnWorkers(self).gradient(predictor[:, :, None])[:, :, 0]
 
-    def fitted_on(self, index):
+    def least_squares_predictor(self, index):
         """Predictors of the minimum of f over some columns, as in memory."""
         coef = np.zeros((self.design.shape[1], self.target.shape[1]))
         if not (self.loss.is_quadratic and len(index)):

@@ -92,7 +92,7 @@ class RunOnWorkers(LiveRun):
     """A run that is recorded, and can go on, its rows on workers."""
 
     # Convergence is tested after every update, which takes a round.
-    n_at_once = 1
+    n_updates_per_test = 1
 
     def go_on(self, planned, progress=None):
         """Continue the run to the end of a plan."""

@@ -1,8 +1,8 @@
 """Paths: a quantity of every iterate, indexed like an array along its first axis.
 
-The record of a run is its coefficients. Linear predictors are products with X, computed
-for many iterates at a time when they are read; no array of all iterates and rows is
-made. The predictors of a kernel are computed by its updates, and are stored.
+A run records its coefficients. Its linear predictors are products with X, computed for
+many iterates at a time when they are read, so that no array of all iterates and rows is
+needed. A kernel's updates compute its linear predictors, which are therefore stored.
 """
 
 from abc import ABC, abstractmethod
@@ -20,35 +20,35 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
 
     ``path[t]`` and slices of the first axis compute these iterates;
     ``np.asarray(path)``, other indices and arithmetic compute all. A subclass sets
-    ``shape`` and ``dtype``, and defines ``_of``.
+    ``shape`` and ``dtype``, and defines ``_compute``.
     """
 
-    _last = (None, None)
+    _last_read = (None, None)
 
     @abstractmethod
-    def _of(self, iterates):
-        """The quantity of some iterates, which are the first axis of the result."""
+    def _compute(self, iterates):
+        """Values at a slice of iterates, (n_iterates, ...)."""
 
     @property
     def ndim(self):
         return len(self.shape)
 
     def __getstate__(self):
-        return vars(self) | {"_last": (None, None)}
+        return vars(self) | {"_last_read": (None, None)}
 
     def __len__(self):
         return self.shape[0]
 
     def __getitem__(self, key):
         if isinstance(key, slice) and (key.step or 1) > 0:
-            return self._of(slice(*key.indices(len(self))))
+            return self._compute(slice(*key.indices(len(self))))
         try:
             t = range(len(self))[index(key)]
         except TypeError:
             return np.asarray(self)[key]
-        if self._last[0] != t:
-            self._last = t, self._of(slice(t, t + 1))[0]
-        return self._last[1]
+        if self._last_read[0] != t:
+            self._last_read = t, self._compute(slice(t, t + 1))[0]
+        return self._last_read[1]
 
     def first(self, n_iterates):
         path = copy(self)
@@ -59,7 +59,7 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
         values = np.empty(self.shape, self.dtype if dtype is None else dtype)
         n_bytes = 8 * int(np.prod(self.shape[1:]))
         for iterates in blocks(len(self), n_bytes, LARGE_BYTES):
-            values[iterates] = self._of(iterates)
+            values[iterates] = self._compute(iterates)
         return values
 
     def __array_ufunc__(self, ufunc, method, *inputs, **settings):
@@ -77,7 +77,7 @@ class StoredPath(ArrayPath):
         self._values = values
         self.shape, self.dtype = values.shape, values.dtype
 
-    def _of(self, iterates):
+    def _compute(self, iterates):
         return self._values[iterates]
 
 
@@ -95,39 +95,42 @@ class Predictors(ArrayPath):
         self._rows, self._intercept = rows, intercept
         n_rows = design.shape[0] if rows is None else len(rows)
         self.shape = len(coef), n_rows, coef.shape[2]
-        self.dtype, self._known = coef.dtype, {}
-        n_each = self.shape[1] * self.shape[2]
-        # Iterates that are computed together, in blocks that begin at multiples of it:
-        # an iterate has the same predictors, to the last digit, in a longer run.
-        size = block_size(n_each)
-        self._size = size if 8 * size * n_each <= 2 * LARGE_BYTES else 1
+        self.dtype, self._recent_blocks = coef.dtype, {}
+        n_entries = self.shape[1] * self.shape[2]
+        # Blocks begin at multiples of their size, so that an iterate has the same
+        # predictors, to the last digit, in a longer run.
+        size = iterates_per_block(n_entries)
+        self._block_size = size if 8 * size * n_entries <= 2 * LARGE_BYTES else 1
 
     def __getstate__(self):
-        return {**vars(self), "_known": {}}
+        return {**vars(self), "_recent_blocks": {}}
 
-    def _of(self, iterates):
+    def _compute(self, iterates):
         numbers, done = range(len(self))[iterates], 0
         predictor = np.empty((len(numbers), *self.shape[1:]), self.dtype)
         while done < len(numbers):
-            number, first = divmod(numbers[done], self._size)
+            number, first = divmod(numbers[done], self._block_size)
             part = self._block(number)[first :: numbers.step][: len(numbers) - done]
             predictor[done : done + len(part)] = part
             done += len(part)
         return predictor
 
     def _block(self, number):
-        """Predictors of a block of iterates; meaningless after the last iterate."""
-        if number not in self._known:
-            # The last block is as long as all: a product rounds by its shape.
-            iterates = np.arange(self._size * number, self._size * (number + 1))
+        """Predictors of block ``number``; after the last iterate it is repeated."""
+        if number not in self._recent_blocks:
+            # The last block is as long as the others, because the rounding of a product
+            # depends on its shape.
+            iterates = np.arange(
+                self._block_size * number, self._block_size * (number + 1)
+            )
             predictor = self.of_rows(EVERY, np.minimum(iterates, len(self) - 1))
-            # An iterate and the one before may lie in two blocks.
-            kept = list(self._known.items())[-1:]
-            self._known = {**dict(kept), number: predictor}
-        return self._known[number]
+            # The block before stays: an iterate and its predecessor may lie in two.
+            latest = list(self._recent_blocks.items())[-1:]
+            self._recent_blocks = {**dict(latest), number: predictor}
+        return self._recent_blocks[number]
 
     def of_rows(self, rows, iterates=EVERY):
-        """Predictors of some rows, a new array."""
+        """Predictors at some rows and iterates, a new array."""
         rows = rows if self._rows is None else self._rows[rows]
         coef, design = self._coef[iterates], self._design
         n_iterates, n_columns, n_outputs = coef.shape
@@ -156,9 +159,9 @@ class Predictors(ArrayPath):
 
     def one_by_one(self):
         """A copy that computes one iterate at a time, for reading a single one."""
-        alone = copy(self)
-        alone._size, alone._known = 1, {}
-        return alone
+        path = copy(self)
+        path._block_size, path._recent_blocks = 1, {}
+        return path
 
     def _part(self, iterates, outputs):
         coef, intercept = self._coef[iterates, :, outputs], self._intercept
@@ -168,7 +171,7 @@ class Predictors(ArrayPath):
 
 
 class StoredPredictors(StoredPath):
-    """Predictors (n_iterates, n_rows, n_outputs) that a run has kept, in memory."""
+    """Predictors (n_iterates, n_rows, n_outputs) that a run has recorded, in memory."""
 
     def of_rows(self, rows, iterates=EVERY):
         return np.array(self._values[iterates][:, rows])
@@ -186,13 +189,13 @@ class StoredPredictors(StoredPath):
         return self
 
 
-def block_size(n_each, least=16, most=128):
-    """Number of iterates, of ``n_each`` numbers, that are computed together."""
-    return min(max(n_per_block(8 * n_each), least), most)
+def iterates_per_block(n_entries, least=16, most=128):
+    """Number of iterates, each of ``n_entries`` numbers, that are computed together."""
+    return min(max(n_per_block(8 * n_entries), least), most)
 
 
 def path_values(loss, target, weights, predictor, iterates=EVERY):
-    """Losses of iterates on some rows: weighted sums over the rows and outputs.
+    """Losses of iterates: weighted sums over rows and outputs.
 
     Shapes: target (n_rows, n_outputs); weights (n_rows,); predictor (n_iterates,
     n_rows, n_outputs); returned (n_iterates,)."""
@@ -201,32 +204,32 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
     weights = weights.astype(np.float64)
     numbers = range(predictor.shape[0])[iterates]
     values = np.zeros(len(numbers))
-    size = block_size(len(target) * predictor.shape[2])
+    size = iterates_per_block(len(target) * predictor.shape[2])
     for part in slices(len(numbers), size):
         block = slice(numbers[part].start, numbers[part].stop)
-        n_each = len(numbers[part]) * predictor.shape[2]
-        for rows in blocks(len(target), 8 * n_each):
+        n_entries = len(numbers[part]) * predictor.shape[2]
+        for rows in blocks(len(target), 8 * n_entries):
             z = predictor.of_rows(rows, block).transpose(1, 2, 0)
             value = loss.value(target[rows], z).sum(axis=1, dtype=np.float64)
-            # Not by BLAS, whose rounding depends on the number of iterates.
+            # Not BLAS, whose rounding depends on the number of iterates.
             values[part] += np.einsum("nt,n->t", value, weights[rows])
     return values
 
 
-def with_room(array, n_used, n_wanted):
-    """An array of ``n_wanted`` rows or more, with the first ``n_used`` of ``array``."""
+def with_room(array, n_used, n_needed):
+    """``array``, or a copy of its first ``n_used`` rows with room for ``n_needed``."""
     n_rows = len(array)
-    if n_wanted <= n_rows:
+    if n_needed <= n_rows:
         return array
     if n_rows > 1:
-        n_wanted = max(n_wanted, 2 * n_rows)
-    longer = np.empty((n_wanted, *array.shape[1:]), array.dtype)
+        n_needed = max(n_needed, 2 * n_rows)
+    longer = np.empty((n_needed, *array.shape[1:]), array.dtype)
     longer[:n_used] = array[:n_used]
     return longer
 
 
 class PathCache:
-    """Values of the iterates of a run that is read as it goes, each computed once."""
+    """Values of a run's iterates, each computed once while the run goes on."""
 
     def __init__(self):
         self._values = {}
@@ -234,9 +237,9 @@ class PathCache:
     def first(self, key, n_iterates, compute):
         """Values of the first iterates, (n_iterates, ...)."""
         values = self._values.get(key)
-        n_known = 0 if values is None else len(values)
-        if n_known < n_iterates:
-            more = compute(slice(n_known, n_iterates))
-            values = more if values is None else np.concatenate([values, more])
+        n_cached = 0 if values is None else len(values)
+        if n_cached < n_iterates:
+            new = compute(slice(n_cached, n_iterates))
+            values = new if values is None else np.concatenate([values, new])
             self._values[key] = values
         return values[:n_iterates]

@@ -1,7 +1,7 @@
-"""The design of an array: NumPy's, or one that stays on its device.
+"""Designs of arrays: of NumPy, or of another library, perhaps on a device.
 
-An array of any namespace of the array API (PyTorch, CuPy, JAX) may be on any device.
-Products with it are computed there. Their factors and results (coefficients,
+X may belong to any namespace of the array API (PyTorch, CuPy, JAX), on any device:
+products with it are computed there. Their factors and results (coefficients,
 predictors, slopes, inner products) are small relative to X, and are arrays of NumPy.
 """
 
@@ -53,7 +53,7 @@ def design_of(
         return SparseDesign(X, center, row_scale)
     if isinstance(X, np.ndarray):
         return DenseDesign(X, center, row_scale)
-    check_digits(X)
+    check_product_precision(X)
     return DeviceDesign(X, center, row_scale)
 
 
@@ -64,33 +64,33 @@ class ArrayDesign(MatrixDesign):
     # Conversions to the namespace of X, from it, and to a precision.
     _to_device = _to_numpy = _as_dtype = staticmethod(np.asarray)
 
-    # Inner products are of centred rows, in double precision: those of X, corrected for
-    # the centre, would lose all digits where means are large. A block of rows takes so
-    # many bytes, and has at least so many rows.
+    # Memory of a block of centred rows, in bytes, and its least number of rows.
+    # Inner products are computed from centred rows in double precision: if products of
+    # X were corrected for the centre instead, large means would cost all digits.
     _block_bytes, _least_rows = MEMORY_BYTES, 1
 
     def _block_size(self, width):
-        """Rows of a block with ``width`` entries each."""
+        """Number of rows in a block, each with ``width`` entries."""
         return max(self._least_rows, n_per_block(8 * width, self._block_bytes))
 
     def _product_size(self, width):
-        """Rows of a block whose columns are multiplied with each other."""
+        """Number of rows in a block whose columns are multiplied with each other."""
         return self._block_size(width)
 
-    def _arrays(self, size=None, columns=EVERY, dtype=np.float64):
-        """Centred and scaled rows, where X is, in blocks of ``size`` in a precision."""
+    def _centered_blocks(self, size=None, columns=EVERY, dtype=np.float64):
+        """Yield slices of rows, and these rows centred and scaled, on X's device."""
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
             if self.is_on_device:
                 block = part_of(self.X, rows, columns)
             else:
                 block = self.X[rows, columns]
             if self.center is not None:
-                # The difference is in double precision, as the centre is.
+                # The centre is in double precision, and so is the difference.
                 block = block - self._to_device(self.center[columns].T)
             if self.row_scale is not None:
                 scale = self.row_scale[rows].astype(self.dtype, copy=False)
                 block = block * self._to_device(scale)
-            # Converted last, so that large means cost no digits.
+            # The conversion comes last, so that large means cost no digits.
             yield rows, self._as_dtype(block, dtype)
 
     def _centered_columns(self, columns):
@@ -100,46 +100,47 @@ class ArrayDesign(MatrixDesign):
 
     def weighted_gram(self, weights):
         total, weights = 0.0, weights.astype(self.dtype, copy=False)
-        for rows, block in self._arrays(self._product_size(self.shape[1])):
+        for rows, block in self._centered_blocks(self._product_size(self.shape[1])):
             total += block.T @ (block * self._to_device(weights[rows]))
         return self._to_numpy(total)
 
     def squared_row_norms(self):
         norms = np.empty(self.shape[0])
-        for rows, block in self._arrays():
+        for rows, block in self._centered_blocks():
             norms[rows] = self._to_numpy(self._namespace.sum(block**2, axis=1))
         return norms
 
     def squares_t_dot(self, weights):
         total, weights = 0.0, weights.astype(self.dtype, copy=False)
-        for rows, block in self._arrays():
+        for rows, block in self._centered_blocks():
             total += (block**2).T @ self._to_device(weights[rows])
         return self._to_numpy(total)
 
     def mapped_columns(self, factor, center):
-        shifted = self._of(self.X, self.shifted(center).center, None)
+        shifted = self._new(self.X, self.shifted(center).center, None)
         X = shifted.selection(np.arange(self.shape[1]), self.storage_dtype).X
         X *= self._to_device(factor.astype(self.storage_dtype)[None])
-        return self._of(X, None, self.row_scale)
+        return self._new(X, None, self.row_scale)
 
     def column_sizes(self):
         squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
-        for _, block in self._arrays():
+        for _, block in self._centered_blocks():
             squares += self._to_numpy(self._namespace.sum(block**2, axis=0))
             size = self._namespace.max(self._namespace.abs(block), axis=0)
             np.maximum(largest, self._to_numpy(size), out=largest)
         return np.sqrt(squares), largest
 
-    def ones_selected(self, dtype):
-        dtype = _less_precise(dtype, self.storage_dtype)
+    def column_of_ones(self, dtype):
+        dtype = _lower_precision(dtype, self.storage_dtype)
         ones = self.row_scales().astype(dtype, copy=False)
-        kind = DeviceDesign if self.is_on_device else DenseDesign
-        return kind(self._to_device(ones))
+        design_type = DeviceDesign if self.is_on_device else DenseDesign
+        return design_type(self._to_device(ones))
 
     def is_zero(self):
-        first = 0.0 if self.center is None else self.X[:1, :]
+        # Centred rows are zero if all rows are equal.
+        reference = 0.0 if self.center is None else self.X[:1, :]
         for rows in slices(self.shape[0], self._block_size(self.shape[1])):
-            if self._namespace.any(self.X[rows, :] != first):
+            if self._namespace.any(self.X[rows, :] != reference):
                 return False
         return True
 
@@ -151,44 +152,46 @@ class DenseDesign(ArrayDesign):
 
     # Vectors multiply from the left: BLAS takes half the time for a few of them.
     def _times(self, coef):
-        if self.X.dtype == np.float32 and self._needs_digits(coef.dtype):
+        if self.X.dtype == np.float32 and self._needs_tiles(coef.dtype):
             product = np.zeros((coef.shape[1], len(self.X)), coef.dtype)
             for rows, columns, tile in self._tiles(coef.dtype):
                 product[:, rows] += coef[columns].T @ tile.T
             return product.T
-        parts = None if coef.shape[1] == 1 else _small_products(self.X, coef)
-        if parts is None:
+        row_slices = None if coef.shape[1] == 1 else _row_slices(self.X, coef)
+        if row_slices is None:
             return (coef.T @ self.X.T).T
         product = np.empty((coef.shape[1], len(self.X)), self.X.dtype)
-        for rows in parts:
+        for rows in row_slices:
             np.matmul(coef.T, self.X[rows].T, out=product[:, rows])
         return product.T
 
     def _transpose_times(self, slopes):
-        if self.X.dtype == np.float32 and self._needs_digits(slopes.dtype):
+        if self.X.dtype == np.float32 and self._needs_tiles(slopes.dtype):
             product = np.zeros((slopes.shape[1], self.shape[1]), slopes.dtype)
             for rows, columns, tile in self._tiles(slopes.dtype):
                 product[:, columns] += slopes[rows].T @ tile
             return product.T
-        parts = None if slopes.shape[1] == 1 else _small_products(self.X, slopes)
-        if parts is None or self.X.dtype != np.float32:
+        row_slices = None if slopes.shape[1] == 1 else _row_slices(self.X, slopes)
+        if row_slices is None or self.X.dtype != np.float32:
             # A matmul of few results would hold up the other threads of Python.
             return np.dot(slopes.T, self.X).T
-        return sum(np.dot(slopes[rows].T, self.X[rows]) for rows in parts).T
+        return sum(np.dot(slopes[rows].T, self.X[rows]) for rows in row_slices).T
 
-    def _needs_digits(self, dtype):
+    def _needs_tiles(self, dtype):
         """Whether X in single precision is converted, or centred, before a product."""
+        # Tiles are: a converted or centred copy of X would be as large as X.
         return dtype != np.float32 or self.center is not None
 
-    def _rest_of_center(self, dtype):
-        if self.X.dtype == dtype == np.float32:  # tiles are centred, with rounding
+    def _residual_center(self, dtype):
+        if self.X.dtype == dtype == np.float32:
+            # Tiles are centred in single precision: the rounding of the centre is left.
             return self.center - self.center.astype(np.float32)
         return self.center
 
     def _tiles(self, dtype):
-        """X in a precision, in parts that stay in cache."""
+        """Yield slices of rows and of columns, and this part of X, in ``dtype``."""
         n_rows, n_columns = self.shape
-        # So narrow that a tile has ROW_BLOCK rows or more.
+        # Tiles are narrow enough to have ROW_BLOCK rows or more.
         width, center = min(max(n_columns, 1), n_per_block(8 * ROW_BLOCK)), None
         if dtype == np.float32:
             center = self.center[:, 0].astype(dtype)
@@ -202,19 +205,20 @@ class DenseDesign(ArrayDesign):
                 yield rows, columns, tile
 
     def _weighted_sum(self, weights):
-        # Without a copy of X in double precision.
+        # Few rows at a time, since a copy of X in double precision may not fit.
         total = 0.0
         for rows in slices(self.shape[0], ROW_BLOCK):
             total += self.X[rows].astype(np.float64, copy=False).T @ weights[rows]
         return total
 
     def _product_size(self, width):
-        # Products of some 2**28 multiplications are worth threads.
-        enough = 2**28 // max(width, 1) ** 2
-        return max(ROW_BLOCK, min(enough, n_per_block(8 * width, LARGE_BYTES // 2)))
+        # BLAS gains from threads in products of some 2**28 multiplications.
+        n_for_threads = 2**28 // max(width, 1) ** 2
+        n_in_memory = n_per_block(8 * width, LARGE_BYTES // 2)
+        return max(ROW_BLOCK, min(n_for_threads, n_in_memory))
 
     def gram(self, dtype=np.float64):
-        parts = self._arrays(self._product_size(self.shape[1]), dtype=dtype)
+        parts = self._centered_blocks(self._product_size(self.shape[1]), dtype=dtype)
         return _sum_of_squares(parts, self.shape[1], dtype)
 
     def outer_gram(self):
@@ -229,7 +233,9 @@ class DenseDesign(ArrayDesign):
     def weighted_grams(self, weights):
         n_columns, n_weights = self.shape[1], weights.shape[1]
         grams = np.zeros((n_columns, n_weights, n_columns), self.dtype)
-        for rows, block in self._arrays(self._block_size(n_columns * n_weights)):
+        for rows, block in self._centered_blocks(
+            self._block_size(n_columns * n_weights)
+        ):
             scaled = weights[rows, :, None] * block[:, None]
             grams += (block.T @ scaled.reshape(len(block), -1)).reshape(grams.shape)
         return grams.transpose(1, 0, 2)
@@ -251,7 +257,7 @@ class DenseDesign(ArrayDesign):
         for strip in slices(size, width):
             product = 0.0
             if self.side == "columns":
-                for _, block in self._arrays(width, slice(strip.stop)):
+                for _, block in self._centered_blocks(width, slice(strip.stop)):
                     product = product + block.T @ block[:, strip]
             else:
                 part = self.rows(slice(strip.stop))
@@ -269,10 +275,10 @@ class DenseDesign(ArrayDesign):
     def part(self, rows, columns):
         center = None if self.center is None else self.center[columns]
         scale = None if self.row_scale is None else self.row_scale[rows]
-        return self._of(part_of(self.X, rows, columns), center, scale)
+        return self._new(part_of(self.X, rows, columns), center, scale)
 
     def selection(self, index, dtype):
-        dtype = _less_precise(dtype, self.storage_dtype)
+        dtype = _lower_precision(dtype, self.storage_dtype)
         return DenseDesign(self.dense_columns(index, dtype))
 
     def dense_columns(self, index, dtype):
@@ -314,12 +320,12 @@ class DeviceDesign(ArrayDesign):
 
     def rows(self, index):
         scale = None if self.row_scale is None else self.row_scale[index]
-        return self._of(rows_in(self.X, index), self.center, scale)
+        return self._new(rows_in(self.X, index), self.center, scale)
 
     def _times(self, coef):
         device_coef = to_device_of(coef.astype(self.dtype, copy=False), self.X)
         product = np.concatenate(
-            [to_numpy(block @ device_coef) for _, block in self._stored()]
+            [to_numpy(block @ device_coef) for _, block in self._row_blocks()]
         )
         return product.astype(np.result_type(self.storage_dtype, coef), copy=False)
 
@@ -328,12 +334,13 @@ class DeviceDesign(ArrayDesign):
         return product.astype(np.result_type(self.storage_dtype, slopes), copy=False)
 
     def _weighted_sum(self, weights):
-        blocks = self._stored()
+        blocks = self._row_blocks()
         return to_numpy(
             sum(block.T @ to_device_of(weights[rows], self.X) for rows, block in blocks)
         )
 
-    def _stored(self):
+    def _row_blocks(self):
+        """Yield slices of rows, and these rows of X in double precision."""
         for rows in slices(self.shape[0], self._block_size(self.shape[1])):
             yield rows, as_dtype(rows_in(self.X, rows), self.dtype)
 
@@ -345,48 +352,51 @@ class DeviceDesign(ArrayDesign):
         return scaled_gram(to_numpy(total), self.row_scale)
 
     def selection(self, index, dtype):
-        dtype = _less_precise(dtype, self.storage_dtype)
-        return DeviceDesign(self._selected(index, dtype))
+        dtype = _lower_precision(dtype, self.storage_dtype)
+        return DeviceDesign(self._select(index, dtype))
 
     def dense_columns(self, index, dtype):
-        return to_numpy(self._selected(index, dtype))
+        return to_numpy(self._select(index, dtype))
 
-    def _selected(self, index, dtype):
-        blocks = [block for _, block in self._arrays(columns=index, dtype=dtype)]
+    def _select(self, index, dtype):
+        blocks = [
+            block for _, block in self._centered_blocks(columns=index, dtype=dtype)
+        ]
         return self._namespace.concat(blocks, axis=0)
 
     def joined_with(self, selection):
         return DeviceDesign(self._namespace.concat([self.X, selection.X], axis=1))
 
 
-def _less_precise(dtype, storage_dtype):
+def _lower_precision(dtype, storage_dtype):
+    """The dtype of fewer bytes."""
     dtype, storage_dtype = np.dtype(dtype), np.dtype(storage_dtype)
     return dtype if dtype.itemsize <= storage_dtype.itemsize else storage_dtype
 
 
 def _sum_of_squares(parts, side, dtype):
-    """The sum of ``block.T @ block`` over pairs (_, block) with ``side`` columns."""
+    """The sum of ``block.T @ block`` over pairs (_, block) of ``side`` columns."""
     product = np.zeros((side, side), dtype)
     strips = slices(side, ROW_BLOCK)
     for _, block in parts:
         for strip in strips:
             product[strip, strip.start :] += block[:, strip].T @ block[:, strip.start :]
-    for strip in strips:  # the lower triangle from the upper one
+    for strip in strips:  # copy the upper triangle to the lower one
         product[strip.stop :, strip] = product[strip, strip.stop :].T
     return product
 
 
-def _small_products(X, vectors, most=1_000_000, most_bytes=48, least_rows=32):
-    """Slices of rows whose products with two or more vectors are small, or None."""
+def _row_slices(X, vectors, most=1_000_000, most_bytes=48, least_rows=32):
+    """Slices of rows for small products with 2 or more vectors; None where no gain."""
     n_rows, n_vectors = len(X), vectors.shape[1]
-    is_alike = vectors.dtype == X.dtype and X.flags.c_contiguous
-    if not (is_alike and 1 < n_vectors <= most_bytes // X.itemsize):
+    needs_no_copy = vectors.dtype == X.dtype and X.flags.c_contiguous
+    if not (needs_no_copy and 1 < n_vectors <= most_bytes // X.itemsize):
         return None
     size = most // (max(1, X.shape[1]) * n_vectors)
     return slices(n_rows, size) if least_rows <= size < n_rows else None
 
 
-def check_digits(X, size=64):
+def check_product_precision(X, size=64):
     """Raise if a device rounds factors before it multiplies them, as TF32 does."""
     n_rows, n_columns = (min(size, n) for n in X.shape)
     part = X[:n_rows, :n_columns]

@@ -1,4 +1,4 @@
-"""Blocks of large arrays, the memory that they take, and the threads that work on them.
+"""Blocks of large arrays, the memory that they take, and the threads that call on them.
 
 This is the only place that says how much memory a step may take.
 """
@@ -12,16 +12,16 @@ from threading import Lock
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# Bytes of the arrays of a block that is worked on several times: the cache of a core.
+# Bytes of a block that is read several times: the cache of one core.
 CACHE_BYTES = 1 << 20
-# Arrays beyond that are not in the caches of all cores together.
+# Larger arrays do not fit in the caches of all cores together.
 LARGE_BYTES = 1 << 24
-# Bytes of the arrays that a computation may hold beside X and the record of a run.
+# Bytes that a computation may allocate besides X and the record of a run.
 MEMORY_BYTES = 1 << 28
 
 
 def n_per_block(bytes_each, budget=CACHE_BYTES):
-    """Number of items of ``bytes_each`` that fit in a budget, at least one."""
+    """Number of items of ``bytes_each`` bytes that fit in a budget, at least one."""
     return max(1, int(budget // max(bytes_each, 1)))
 
 
@@ -32,58 +32,58 @@ def slices(n, size):
 
 
 def blocks(n, bytes_each, budget=CACHE_BYTES, least=1):
-    """Slices of ``n`` items, of as many as a budget holds and at least ``least``."""
+    """Slices of ``n`` items, each as long as a budget allows and at least ``least``."""
     return slices(n, max(least, n_per_block(bytes_each, budget)))
 
 
 @cache
-def _controller():
-    """The loaded libraries; to find them takes a while."""
+def _blas_controller():
+    """The loaded BLAS libraries. The search for them is slow, so it is done once."""
     return ThreadpoolController()
 
 
-# Held while the number of threads, which is that of the process, is changed.
-_changed = Lock()
+# The number of threads is a setting of the process: one caller at a time changes it.
+_thread_count_lock = Lock()
 
 
 @contextmanager
 def in_one_thread():
-    """A context or decorator in which products of matrices use one thread."""
-    if not _changed.acquire(blocking=False):
+    """A context or decorator in which matrix products use one thread."""
+    if not _thread_count_lock.acquire(blocking=False):
         yield
         return
     try:
-        with _controller().limit(limits=1, user_api="blas"):
+        with _blas_controller().limit(limits=1, user_api="blas"):
             yield
     finally:
-        _changed.release()
+        _thread_count_lock.release()
 
 
 def threads_for(shape):
-    """A context with the threads that products with an array of a shape need."""
+    """A context for products with an array of ``shape``: one thread if it is small."""
     return in_one_thread() if 8 * np.prod(shape) < CACHE_BYTES else nullcontext()
 
 
 def in_threads(function, items):
     """Results of a function for all items, in their order."""
     libraries = [
-        item for item in _controller().lib_controllers if item.user_api == "blas"
+        item for item in _blas_controller().lib_controllers if item.user_api == "blas"
     ]
     n_threads = max((item.num_threads for item in libraries), default=1)
     if n_threads == 1 or len(items) == 1:
         yield from map(function, items)
         return
-    settings = np.geterr()  # which threads do not share
+    error_settings = np.geterr()  # NumPy's settings are per thread
 
-    def work(item):
-        with np.errstate(**settings):
+    def call(item):
+        with np.errstate(**error_settings):
             return function(item)
 
     with in_one_thread(), ThreadPoolExecutor(n_threads) as pool:
-        waiting = deque()
+        futures = deque()
         for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > 2 * n_threads:  # few results are in memory
-                yield waiting.popleft().result()
-        for item in waiting:
+            futures.append(pool.submit(call, item))
+            if len(futures) > 2 * n_threads:  # so that few results are in memory
+                yield futures.popleft().result()
+        for item in futures:
             yield item.result()

@@ -93,7 +93,7 @@ class WithConstant(InMemoryDesign):
         selection = self.features.selection(features, dtype)
         if not has_last:
             return selection
-        return selection.joined_with(self.features.ones_selected(dtype))
+        return selection.joined_with(self.features.column_of_ones(dtype))
 
     def dense_columns(self, index, dtype):
         features, has_last = self._split(index)

@@ -1,8 +1,8 @@
 """Check the declared properties of losses, penalties and schedules before a run.
 
-Estimates rely on these properties: derivatives, the family of a penalty, updates that
-can be repeated. If one of them did not hold, estimates would be silently wrong, so each
-is checked at a random point, once for every class.
+Estimates rely on derivatives, on the family of a penalty, and on updates that can be
+repeated. Where one of these were wrong, estimates would be wrong without an error. So
+each is checked at a random point, once for every class.
 """
 
 from itertools import islice
@@ -19,14 +19,14 @@ _checked = WeakSet()
 
 
 def check_plan(problem, planned):
-    """Raise if parts of a plan do not go together, or lack a declared property."""
+    """Raise if the phases of a plan are incompatible, or lack a declared property."""
     if type(problem.loss) not in _checked:
         check_loss(problem.loss, problem.target[:16])
-    updates, n_in_batches = [], 0
+    updates, n_with_batches = [], 0
     for phase in planned:
         updates.append(phase.first_update)
-        n_in_batches += updates[-1].n_batches > 0
-    if 0 < n_in_batches < len(updates):
+        n_with_batches += updates[-1].n_batches > 0
+    if 0 < n_with_batches < len(updates):
         raise ValueError(
             "A run must use batches in all updates or in none: leaving out a row "
             "means something else in batches."
@@ -41,11 +41,12 @@ def check_plan(problem, planned):
         if type(schedule) not in _checked:
             check_schedule(schedule)
         penalty.check(n_columns)
-        # Weights of coefficients belong to this package: what they weigh is checked.
+        # Of a Weighted penalty, which is this package's, check the penalty within.
         uniform = getattr(penalty, "penalty", penalty)
         if type(uniform) not in _checked:
             step_size, strength = schedule.step_size, uniform.strength
-            # Around the threshold of an l1 norm, and beyond what any penalty bends.
+            # Points around the threshold of an l1 norm, and points so large that
+            # penalties are constant or linear there.
             for scale in (2 * step_size * strength, 10 * (1 + strength)):
                 check_penalty(uniform, n_columns, step_size, scale or 1.0)
             _checked.add(type(uniform))
@@ -79,23 +80,31 @@ def check_loss(loss, target):
     """Raise if the derivatives or the mean of a loss are wrong."""
     rng = np.random.default_rng(0)
     target = target.astype(np.float64)
-    point, along = rng.standard_normal((2, *target.shape))
-    ahead, behind = point + DIFFERENCE * along, point - DIFFERENCE * along
+    point, direction = rng.standard_normal((2, *target.shape))
+    forward, backward = point + DIFFERENCE * direction, point - DIFFERENCE * direction
     slope = loss.derivative(target, point)
-    rise = (loss.value(target, ahead) - loss.value(target, behind)).sum(axis=1)
-    # Next to large targets, differences of slopes have fewer digits.
+    value_difference = (loss.value(target, forward) - loss.value(target, backward)).sum(
+        axis=1
+    )
+    # Where targets are large, differences of slopes lose digits.
     rounding = np.finfo(float).eps * np.abs(slope).max(initial=0) / DIFFERENCE
-    if not _agree((slope * along).sum(axis=1), rise / (2 * DIFFERENCE)):
+    if not _mostly_equal(
+        (slope * direction).sum(axis=1), value_difference / (2 * DIFFERENCE)
+    ):
         raise ValueError(
             f"{type(loss).__name__}.derivative is not the derivative of its value."
         )
     curvature = loss.curvature(target, point)
     if loss.is_coupled:
-        bend = np.einsum("ikl,il->ik", curvature, along)
+        curvature_times_direction = np.einsum("ikl,il->ik", curvature, direction)
     else:
-        bend = curvature * along
-    change = loss.derivative(target, ahead) - loss.derivative(target, behind)
-    if not _agree(bend, change / (2 * DIFFERENCE), rounding):
+        curvature_times_direction = curvature * direction
+    slope_difference = loss.derivative(target, forward) - loss.derivative(
+        target, backward
+    )
+    if not _mostly_equal(
+        curvature_times_direction, slope_difference / (2 * DIFFERENCE), rounding
+    ):
         raise ValueError(
             f"{type(loss).__name__}.curvature is not the derivative of its derivative."
         )
@@ -115,7 +124,7 @@ def check_loss(loss, target):
 def check_penalty(penalty, n_columns, step_size, scale, n_points=8):
     """Raise if a prox does not match its family at random points of size ``scale``."""
     name, rng = type(penalty).__name__, np.random.default_rng(0)
-    point, along = scale * rng.standard_normal((2, n_columns, 1, n_points))
+    point, direction = scale * rng.standard_normal((2, n_columns, 1, n_points))
     steps = step_size * np.linspace(0.5, 1, n_points)
     coef = np.asarray(penalty.prox(point.copy(), steps))
     if coef.shape != point.shape:
@@ -126,7 +135,7 @@ def check_penalty(penalty, n_columns, step_size, scale, n_points=8):
         )
     if not np.allclose(penalty.prox(point[:, :, 0].copy(), steps[0]), coef[:, :, 0]):
         raise ValueError(f"{name}.prox must treat fits (the last axis) separately.")
-    # A few columns, completed by those that their prox depends on.
+    # A few columns, and the other columns on which their prox depends.
     mask = np.zeros(n_columns, dtype=bool)
     mask[rng.permutation(n_columns)[: min(16, (n_columns + 1) // 2)]] = True
     index = np.flatnonzero(penalty.expand_to_groups(mask))
@@ -136,13 +145,13 @@ def check_penalty(penalty, n_columns, step_size, scale, n_points=8):
             "use skacv.optim.families.Weighted for a weight per coefficient, and "
             "derive a penalty of groups from Grouped."
         )
-    ahead = penalty.prox(point + DIFFERENCE * along, steps)
-    behind = penalty.prox(point - DIFFERENCE * along, steps)
-    tangents = np.empty_like(along)
+    forward = penalty.prox(point + DIFFERENCE * direction, steps)
+    backward = penalty.prox(point - DIFFERENCE * direction, steps)
+    tangents = np.empty_like(direction)
     for r, step in enumerate(steps):
-        tangent = penalty.prox_tangent(coef[:, :, r], step, along[:, :, r].copy())
+        tangent = penalty.prox_tangent(coef[:, :, r], step, direction[:, :, r].copy())
         tangents[:, :, r] = tangent
-    if not _agree(tangents, (ahead - behind) / (2 * DIFFERENCE)):
+    if not _mostly_equal(tangents, (forward - backward) / (2 * DIFFERENCE)):
         raise ValueError(f"{name}.prox_derivative is not the derivative of its prox.")
     if penalty.is_linear and not np.array_equal(coef, point):
         raise ValueError(
@@ -154,20 +163,22 @@ def check_penalty(penalty, n_columns, step_size, scale, n_points=8):
                 f"{name}.prox must keep its point where step_size is zero, as it is "
                 "where a coefficient has no weight."
             )
-        least = (coef - point) ** 2 / 2 + steps * penalty.terms(coef)
-        least -= DIFFERENCE * (1 + point**2)
+        objective_at_prox = (coef - point) ** 2 / 2 + steps * penalty.terms(coef)
+        objective_at_prox -= DIFFERENCE * (1 + point**2)
         for b in (point, 0 * point, coef + 0.01 * point, coef - 0.01 * point):
-            if (least > (b - point) ** 2 / 2 + steps * penalty.terms(b)).any():
+            if (
+                objective_at_prox > (b - point) ** 2 / 2 + steps * penalty.terms(b)
+            ).any():
                 raise ValueError(
                     f"{name}.prox is not the minimum of (b - point)^2 / 2 + step_size "
                     "* terms(b) over b."
                 )
 
 
-def _agree(values, expected, rounding=0.0, tol=1e-4, share=0.8):
-    """Whether most values are equal to those expected, within a tolerance."""
-    # Kinks near a random point spoil single differences.
+def _mostly_equal(values, expected, rounding=0.0, tol=1e-4, share=0.8):
+    """Whether a ``share`` of the values or more equal the expected ones to ``tol``."""
+    # Not all: where a kink is near a random point, its difference is wrong.
     size = np.abs(expected)
-    allowed = tol * (size.max(initial=0) + size) + rounding
-    right = np.abs(values - expected) <= allowed
-    return right.mean() >= share
+    tolerance = tol * (size.max(initial=0) + size) + rounding
+    is_equal = np.abs(values - expected) <= tolerance
+    return is_equal.mean() >= share

@@ -278,13 +278,13 @@ class MatrixDesign(InMemoryDesign):
         self.storage_dtype, self.n_stored = X.dtype, X.size
         self.side = "columns" if X.shape[1] <= X.shape[0] else "rows"
 
-    def _of(self, X, center, row_scale):
+    def _new(self, X, center, row_scale):
         return type(self)(X, center, row_scale)
 
     def centered(self, weights):
         weights = weights.astype(np.float64)
         center = self._weighted_sum(weights) / weights.sum()
-        return self._of(self.X, center, self.row_scale)
+        return self._new(self.X, center, self.row_scale)
 
     def gram(self, dtype=np.float64):
         gram = self.weighted_gram(np.ones((self.shape[0], 1)))
@@ -301,7 +301,7 @@ class MatrixDesign(InMemoryDesign):
     def shifted(self, center):
         """The design with ``center``, (n_columns,), subtracted from its columns."""
         total = center[:, None] + (0 if self.center is None else self.center)
-        return self._of(self.X, total if total.any() else None, self.row_scale)
+        return self._new(self.X, total if total.any() else None, self.row_scale)
 
     @abstractmethod
     def _times(self, coef):
@@ -319,7 +319,7 @@ class MatrixDesign(InMemoryDesign):
         product = self._times(coef)
         if self.center is not None:
             is_double = coef.dtype == self.dtype
-            center = self.center if is_double else self._rest_of_center(coef.dtype)
+            center = self.center if is_double else self._residual_center(coef.dtype)
             product -= center.T @ coef
         if self.row_scale is not None:
             product *= self.row_scale
@@ -331,11 +331,11 @@ class MatrixDesign(InMemoryDesign):
         product = self._transpose_times(slopes)
         if self.center is not None:
             is_double = slopes.dtype == self.dtype
-            center = self.center if is_double else self._rest_of_center(slopes.dtype)
+            center = self.center if is_double else self._residual_center(slopes.dtype)
             product -= center * slopes.sum(axis=0)
         return product
 
-    def _rest_of_center(self, dtype):
+    def _residual_center(self, dtype):
         """The part of the centre that products in a precision have not subtracted."""
         return self.center
 
@@ -347,18 +347,18 @@ class MatrixDesign(InMemoryDesign):
 
     def rows(self, index):
         scale = None if self.row_scale is None else self.row_scale[index]
-        return self._of(self.X[index], self.center, scale)
+        return self._new(self.X[index], self.center, scale)
 
     def scaled_rows(self, row_scale):
         if self.row_scale is not None:
             row_scale = row_scale * self.row_scale
         row_scale = row_scale.astype(self.dtype, copy=False)
-        return self._of(self.X, self.center, row_scale)
+        return self._new(self.X, self.center, row_scale)
 
     @abstractmethod
     def joined_with(self, selection):
         """One design of the columns of two selections, with the same rows."""
 
     @abstractmethod
-    def ones_selected(self, dtype):
+    def column_of_ones(self, dtype):
         """A column of ones, scaled like the rows, that can join a selection."""

@@ -104,17 +104,17 @@ class Weighted(ComparesArrays, Penalty):
         return Weighted(self.penalty, self.weights[index])
 
 
-class OnColumns:
-    """Parts of penalties on some columns, each made once."""
+class PenaltyOnColumns:
+    """A function that restricts penalties to some columns, each penalty once."""
 
     def __init__(self, index):
         self.index = index
-        self._whole = self._part = None
+        self._penalty = self._restricted = None
 
     def __call__(self, penalty):
-        if penalty is not self._whole:
-            self._whole, self._part = penalty, penalty.on(self.index)
-        return self._part
+        if penalty is not self._penalty:
+            self._penalty, self._restricted = penalty, penalty.on(self.index)
+        return self._restricted
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
-"""Fits of one problem with several weights of its rows: a run and its refits.
+"""Fits of one problem with different weights of its rows: a run and its refits.
 
-A refit without some rows has weights of zero for these rows. All fits share every pass
-over X.
+A refit without some rows gives them weight zero. All fits share every pass over X.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from .moments import GradientByMoments
 
 
 class Iterate(NamedTuple):
-    """Coefficients of all fits: an iterate, or a point between two.
+    """Coefficients of all fits: an iterate, or a point where gradients are taken.
 
     Shapes: coef (n_columns, n_outputs, n_fits); predictor (n_rows, n_outputs, n_fits),
     None unless the fits keep predictors."""
@@ -29,8 +28,8 @@ class Iterate(NamedTuple):
 class Weights:
     """Weights of the rows in every fit, zero for a row that a fit leaves out.
 
-    With ``refits_intercept`` every fit centres X and the target by its rows; with
-    ``columns`` it standardises the columns by its rows.
+    With ``refits_intercept`` every fit centres X and the target by its own rows; with
+    ``columns`` it standardises the columns by its own rows.
 
     Shapes: rows (n_rows, n_fits); penalty_scale (n_fits,), factors of the penalty."""
 
@@ -43,21 +42,21 @@ class Weights:
 class WeightedFits:
     """Fits of one problem side by side, each with weights of the rows and a target.
 
-    Without ``weights`` it is one fit, with the weights of the problem.
+    Without ``weights`` there is one fit, with the weights of the problem.
 
-    Shapes: target (n_rows, n_outputs, n_fits), or None for that of the problem."""
+    Shapes: target (n_rows, n_outputs, n_fits); None: the problem's, for every fit."""
 
     def __init__(self, problem, weights=None, target=None, keeps_predictors=False):
         weights = Weights(problem.row_weights) if weights is None else weights
         design, dtype = problem.design, problem.design.dtype
         self.problem = problem
-        # The rows of a fit are contiguous, as in products with an array.
+        # In Fortran order, like products with an array: a fit is contiguous.
         self.row_weights = np.asfortranarray(weights.rows, dtype)[:, None, :]
         self.n_fits = self.row_weights.shape[2]
         scale = np.asarray(weights.penalty_scale, dtype)
-        # One number where all are equal: updates are faster then.
-        is_one = scale.size == 1 or not np.ptp(scale)
-        self.penalty_scale = float(scale.flat[0]) if is_one else scale
+        # Updates are faster with one number than with an array of equal ones.
+        is_common = scale.size == 1 or not np.ptp(scale)
+        self.penalty_scale = float(scale.flat[0]) if is_common else scale
         self.refits_intercept = weights.refits_intercept
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
         self.keeps_predictors = keeps_predictors or design.is_dual
@@ -66,27 +65,27 @@ class WeightedFits:
         is_in_memory = design.is_matrix and not design.is_on_device
         n_bytes = self.row_weights.nbytes * problem.target.shape[1]
         is_large = n_bytes > LARGE_BYTES and not self.refits_intercept
-        self.goes_by_blocks = is_large and is_in_memory
-        self._by_moments = None
-        if target is None:  # in Fortran order, as products with an array are
+        self.uses_blocks = is_large and is_in_memory
+        self._moment_gradient = None
+        if target is None:
             target = np.asfortranarray(problem.target)[:, :, None]
             if problem.loss.is_quadratic and is_in_memory:
-                size = design.shape[1] ** 2
-                is_small = 8 * self.n_fits * size <= MEMORY_BYTES
+                n_gram_entries = design.shape[1] ** 2
+                is_small = 8 * self.n_fits * n_gram_entries <= MEMORY_BYTES
                 is_small = is_small and self.n_fits < np.iinfo(int).bits
-                if is_small and 2 * size <= design.n_stored:
-                    self._by_moments = GradientByMoments(self)
+                if is_small and 2 * n_gram_entries <= design.n_stored:
+                    self._moment_gradient = GradientByMoments(self)
         self.target = target
 
     def gradient_at(self, point):
         """Gradients of the losses at an Iterate, (n_columns, n_outputs, n_fits)."""
-        if self._by_moments is not None:
-            gradient = self._by_moments.gradient(self, point.coef)
+        if self._moment_gradient is not None:
+            gradient = self._moment_gradient.gradient(self, point.coef)
             if gradient is not None:
                 return gradient
         predictor = point.predictor
         if predictor is None:
-            if self.goes_by_blocks:
+            if self.uses_blocks:
                 return gradient_by_blocks(self, point.coef)
             predictor = self.predictor(point.coef)
         return self.gradient_of(self.slopes(predictor))
@@ -99,17 +98,17 @@ class WeightedFits:
         return gradient
 
     def start(self, coef):
-        """Coefficients (n_columns, n_outputs), repeated for every fit."""
-        # The coefficients of a fit are contiguous, as products with an array take them.
+        """Coefficients (n_columns, n_outputs, n_fits): ``coef`` in every fit."""
+        # The coefficients of a fit are contiguous, the order that products with X need.
         return np.moveaxis(np.repeat(coef[None], self.n_fits, axis=0), 0, 2)
 
     def iterate(self, coef):
         """An Iterate, with its linear predictors if the fits keep these."""
         return Iterate(coef, self.predictor(coef) if self.keeps_predictors else None)
 
-    def evaluated(self, coef):
-        """An Iterate with its predictors, unless those are made by blocks of rows."""
-        return Iterate(coef, None if self.goes_by_blocks else self.predictor(coef))
+    def evaluate(self, coef):
+        """An Iterate with its predictors, unless fits compute them block by block."""
+        return Iterate(coef, None if self.uses_blocks else self.predictor(coef))
 
     def predictor_at(self, point):
         """Linear predictors at an Iterate, (n_rows, n_outputs, n_fits)."""
@@ -127,11 +126,11 @@ class WeightedFits:
             product = product.reshape(shape)
             if columns is not None:
                 product += columns.intercepts(design_coef)
-        else:  # as most runs start: no product is needed
+        else:  # most runs start here: no product is needed
             product = np.zeros(shape, coef.dtype)
         if self.refits_intercept:
             residual = product - self.target
-            product -= np.einsum("rof,rkf->kf", self._shares, residual)
+            product -= np.einsum("rof,rkf->kf", self._normalized_weights, residual)
         return product
 
     def slopes(self, predictor):
@@ -146,22 +145,22 @@ class WeightedFits:
         return slopes
 
     def gradient_of(self, slopes):
-        """Gradients from the :meth:`slopes`."""
+        """Gradients (n_columns, n_outputs, n_fits) from the :meth:`slopes`."""
         product = self.problem.design.t_dot(slopes.reshape(len(slopes), -1))
         product = product.reshape(-1, *slopes.shape[1:])
         if self.columns is None:
             return product
         return self.columns.gradient(product, slopes.sum(axis=0))
 
-    def of_design(self, coef):
-        """Coefficients of every fit, as coefficients of the design's own columns."""
+    def design_coefficients(self, coef):
+        """Coefficients of the design's columns from those of a fit's scaled columns."""
         return coef if self.columns is None else self.columns.coefficients(coef)
 
     def intercepts(self, design_coef):
         """Intercepts (..., n_outputs, n_fits) that :meth:`predictor` adds.
 
-        Shapes: design_coef (..., n_columns, n_outputs, n_fits) from :meth:`of_design`.
-        """
+        Shapes: design_coef (..., n_columns, n_outputs, n_fits), from
+        :meth:`design_coefficients`."""
         if self.refits_intercept:
             mean, target = self._means
             return target - np.einsum("jf,...jkf->...kf", mean, design_coef)
@@ -171,15 +170,15 @@ class WeightedFits:
         return np.zeros(shape, design_coef.dtype)
 
     @cached_property
-    def _shares(self):
-        """Weights of the rows of every fit, divided by their sum."""
+    def _normalized_weights(self):
+        """Weights of the rows in every fit, divided by their sum."""
         return self.row_weights / self.row_weights.sum(axis=0)
 
     @cached_property
     def _means(self):
         """Means of every fit's columns, (n_columns, n_fits), and of its targets."""
-        columns = self.problem.design.t_dot(self._shares[:, 0])
-        return columns, np.einsum("rof,rkf->kf", self._shares, self.target)
+        columns = self.problem.design.t_dot(self._normalized_weights[:, 0])
+        return columns, np.einsum("rof,rkf->kf", self._normalized_weights, self.target)
 
     def column_norms(self):
         """Upper bounds of the norms of the columns, (1 or n_fits, n_columns)."""
@@ -201,7 +200,7 @@ class WeightedFits:
             loss = self.row_weights[rows] * loss
             return [loss.sum(axis=(0, 1), dtype=np.float64)]
 
-        if iterate.predictor is None and self.goes_by_blocks:
+        if iterate.predictor is None and self.uses_blocks:
             (values,) = sum_over_blocks(self, loss_of_block, iterate.coef)
         else:
             values = self.value(self.predictor_at(iterate))
@@ -214,8 +213,8 @@ class WeightedFits:
         shape = len(self.target), self.problem.target.shape[1], self.n_fits
         return self.value(np.broadcast_to(0.0, shape))
 
-    def alone(self, r):
-        """The problem of fit r, centred by its means if fits refit the intercept."""
+    def problem_of(self, r):
+        """The problem of fit r alone, with its weights, its columns and its centre."""
         weights, design = self.row_weights[:, :, r], self.problem.design
         if self.columns is not None:
             columns = self.columns
@@ -225,7 +224,7 @@ class WeightedFits:
         return replace(self.problem, design=design, row_weights=weights)
 
     def on_columns(self, design, index):
-        """The fits on the columns in ``index``, of which ``design`` is the design."""
+        """The fits on the columns in ``index``, whose design is ``design``."""
         columns = self.columns and self.columns.of_columns(index)
         rows = self.row_weights[:, 0]
         weights = Weights(rows, self.penalty_scale, self.refits_intercept, columns)
@@ -234,9 +233,9 @@ class WeightedFits:
 
     def batch(self, rows):
         """The fits on some rows; their gradients are unbiased for all rows."""
-        share = len(self.target) / len(rows)
+        factor = len(self.target) / len(rows)
         weights = Weights(
-            self.row_weights[rows, 0] * share, self.penalty_scale, columns=self.columns
+            self.row_weights[rows, 0] * factor, self.penalty_scale, columns=self.columns
         )
         return WeightedFits(self.problem.batch(rows), weights, self.target[rows])
 
@@ -255,19 +254,19 @@ def gradient_by_blocks(fits, coef):
 
 
 def sum_over_blocks(fits, function, coef):
-    """Sums of the arrays ``function(rows, design, predictor)`` over blocks of rows."""
-    design_coef = fits.of_design(coef)
+    """Sums over blocks of rows of the arrays ``function(rows, design, predictor)``."""
+    design_coef = fits.design_coefficients(coef)
     flat, intercepts = design_coef.reshape(len(coef), -1), fits.intercepts(design_coef)
 
-    def of_block(rows):
+    def sums_of_block(rows):
         design = fits.problem.design.rows(rows)
         predictor = design.dot(flat).reshape(-1, *coef.shape[1:])
         predictor += intercepts
         return function(rows, design, predictor)
 
-    # A row of a block: of X, as if it were dense, and of predictors.
-    n_each = coef[0].size + len(coef)
-    parts = in_threads(of_block, blocks(len(fits.target), coef.itemsize * n_each))
+    # Memory of a row: its predictors, and its entries of X as if X were dense.
+    bytes_per_row = coef.itemsize * (coef[0].size + len(coef))
+    parts = in_threads(sums_of_block, blocks(len(fits.target), bytes_per_row))
     sums = next(parts)
     for arrays in parts:
         for total, array in zip(sums, arrays):

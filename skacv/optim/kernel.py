@@ -223,7 +223,7 @@ class KernelDesign(Design):
         return largest <= size * np.finfo(self.dtype).eps
 
 
-class AlongBatches:
+class PassPredictors:
     """Predictors (n_rows, k) of all rows along a pass through batches.
 
     The slopes of a batch change them through its own columns of the kernel alone, so

@@ -10,8 +10,8 @@ from .array_path import path_values
 from .design import Design
 from .losses import Loss, SquaredError
 
-# Directions of relatively less curvature are left alone by Newton's method, such
-# as a constant added to the scores of all classes.
+# Newton's method does not move along directions whose curvature is a smaller share of
+# the largest, such as the one that adds a constant to the scores of all classes.
 SINGULAR = 1e-10
 
 
@@ -33,12 +33,12 @@ class Problem:
 
     @property
     def n_samples(self):
-        """Number of rows of the data, which these rows are or stand for."""
+        """Number of rows of the data, which the rows of the problem may summarise."""
         return len(self.target)
 
     @property
     def n_single(self):
-        """Number of rows that are single rows of the data; they come first."""
+        """Number of rows that are single rows of the data; these come first."""
         return len(self.target)
 
     def value(self, predictor):
@@ -55,14 +55,14 @@ class Problem:
         return value + 0.5 * penalty.curvature * float(norm)
 
     def objectives(self, trajectory, values=None):
-        """f + g of every iterate, (T + 1,); ``values`` are those of f, if known."""
+        """f + g at every iterate, (T + 1,); ``values`` of f are computed if None."""
         values = self.path_values(trajectory.predictor) if values is None else values
         objectives, first = np.array(values), 0
         for phase in trajectory.phases:
-            # Row 0 takes the first penalty. A later phase begins with the last iterate
-            # of the one before.
+            # A phase begins at the last iterate of the phase before, which has that
+            # phase's penalty. Iterate 0 has the first penalty.
             iterates_of_phase = slice(first + (first > 0), first + phase.n_updates + 1)
-            if self.design.is_dual:  # a ridge penalty, of the norm of the function
+            if self.design.is_dual:  # a ridge penalty on the norm of the function
                 iterates = zip(
                     trajectory.coef[iterates_of_phase],
                     trajectory.predictor[iterates_of_phase],
@@ -83,7 +83,7 @@ class Problem:
         return self.loss.reported_factor * values / n_outputs
 
     def mean_loss(self, predictor):
-        """Mean loss over the targets and the rows, by their weights."""
+        """Reported loss, a weighted mean over rows and a mean over targets."""
         return float(self.reported_losses(self.value(predictor)))
 
     def path_values(self, predictor, iterates=slice(None)):
@@ -95,8 +95,10 @@ class Problem:
         slope = self.loss.derivative(self.target, predictor)
         return self.design.t_dot(self.row_weights * slope)
 
-    def fitted_on(self, index):
-        """Predictors (n_rows, n_targets) of the minimum of f over some columns."""
+    def least_squares_predictor(self, index):
+        """Predictors (n_rows, n_targets) that minimise f over the columns ``index``.
+
+        They are zero unless the loss is quadratic."""
         if not (self.loss.is_quadratic and len(index)):
             return np.zeros_like(self.target)
         design = self.design.columns(index, self.design.dtype)
@@ -111,7 +113,7 @@ class Problem:
         return hessian(self.design, curvature * self.row_weights[:, :, None])
 
     def batch(self, rows):
-        """The problem of some rows; its gradient is unbiased for all rows."""
+        """The problem on some rows; its gradient is unbiased for all rows."""
         return replace(
             self,
             design=self.design.rows(rows),
@@ -120,7 +122,7 @@ class Problem:
         )
 
     def sqrt_weighted(self):
-        """Design and target with rows multiplied by sqrt(n_rows w_i)."""
+        """Design and target, each row multiplied by sqrt(n_rows w_i)."""
         scale = np.sqrt(len(self.target) * self.row_weights)
         if np.ptp(scale) == 0:
             return self.design, self.target
@@ -128,10 +130,10 @@ class Problem:
 
     @cached_property
     def eigenbasis(self):
-        """Eigenvalues, over n_rows, and eigenvectors of the smaller Gram matrix."""
+        """Eigenvalues of the smaller Gram matrix over n_rows, and its eigenvectors."""
         design, _ = self.sqrt_weighted()
-        inner = design.smaller_gram().astype(np.float64, copy=False)
-        values, vectors = np.linalg.eigh(inner)
+        gram = design.smaller_gram().astype(np.float64, copy=False)
+        values, vectors = np.linalg.eigh(gram)
         return np.clip(values, 0, None) / len(self.target), vectors
 
     @cached_property
@@ -139,18 +141,18 @@ class Problem:
         return []
 
     def row_basis(self, preconditioner):
-        """Eigenvalues, over n_rows, and eigenvectors of the matrix of x_i' P x_j."""
+        """Eigenvalues over n_rows, and eigenvectors, of the matrix of x_i' P x_j."""
         if preconditioner is None:
             return self.eigenbasis
-        for made, basis in self._row_bases:
-            if made is preconditioner:
+        for key, basis in self._row_bases:
+            if key is preconditioner:
                 return basis
         design, _ = self.sqrt_weighted()
         features = preconditioner.features(design).astype(np.float64, copy=False)
-        inner = design.outer_gram().astype(np.float64, copy=False)
-        inner -= (features * preconditioner.damping) @ features.T
+        gram = design.outer_gram().astype(np.float64, copy=False)
+        gram -= (features * preconditioner.damping) @ features.T
         # LAPACK works in place on the transpose of this symmetric matrix.
-        values, vectors = eigh(inner.T, overwrite_a=True, check_finite=False)
+        values, vectors = eigh(gram.T, overwrite_a=True, check_finite=False)
         basis = np.clip(values, 0, None) / len(features), vectors
         self._row_bases.append((preconditioner, basis))
         return basis
@@ -174,16 +176,17 @@ class Problem:
 
 
 def hessian(design, curvature):
-    """Second derivatives of a sum over rows of losses of their linear predictors.
+    """Second derivatives of the sum of the losses of all rows in the coefficients.
 
     Shapes: design (n_rows, n_columns); curvature (n_rows, n_outputs, n_outputs);
     returned (n_columns, n_outputs, n_columns, n_outputs)."""
     n_columns, n_outputs = design.shape[1], curvature.shape[1]
     matrix = np.empty((n_columns, n_outputs, n_columns, n_outputs), curvature.dtype)
     for k in range(n_outputs):
-        # Curvatures are not negative, and a symmetric product is half the work.
+        # The root of the curvature, which is not negative, makes the product symmetric:
+        # that is half the work.
         matrix[:, k, :, k] = design.scaled_rows(np.sqrt(curvature[:, k, [k]])).gram()
         for m in range(k):
-            part = design.weighted_gram(curvature[:, k, [m]])
-            matrix[:, k, :, m] = matrix[:, m, :, k] = part
+            block = design.weighted_gram(curvature[:, k, [m]])
+            matrix[:, k, :, m] = matrix[:, m, :, k] = block
     return matrix

@@ -19,7 +19,7 @@ class RowSpaceDesign(DenseDesign):
         # The matrix itself has more columns than rows.
         self.basis, self.side = basis, "rows"
 
-    def _of(self, X, center, row_scale):
+    def _new(self, X, center, row_scale):
         return RowSpaceDesign(X, center, row_scale, basis=self.basis)
 
     def are_converged(self, changes, coefs, tol):

@@ -1,7 +1,7 @@
 """Run a plan on a problem, and record every iterate.
 
-:class:`Iterates` applies updates to fits. :func:`run` applies those of a plan to one
-fit and records its iterates; refits without some rows apply the recorded updates
+:class:`Iterates` applies updates to fits. :func:`run` applies the updates of a plan to
+one fit and records its iterates. Refits without some rows apply the same updates later
 (:mod:`skacv.risk.left_out.replicas`).
 """
 
@@ -20,7 +20,7 @@ from .updates import State
 
 
 class Iterates:
-    """Fits that updates move: the last two iterates, the same one twice at rest."""
+    """Fits and their last two iterates, which are equal where fits are at rest."""
 
     def __init__(self, fits, current, earlier):
         self.fits, self.state = fits, State(current, earlier)
@@ -28,16 +28,16 @@ class Iterates:
 
     @classmethod
     def at_rest(cls, fits, coef):
-        """Fits that all begin at coefficients (n_columns, n_outputs)."""
+        """Fits at rest, all at the same coefficients (n_columns, n_outputs)."""
         start = fits.iterate(fits.start(coef))
         return cls(fits, start, start)
 
     def take(self, step):
-        """Apply an update to all fits, which are at rest where a step restarts."""
+        """Apply an update to all fits; a step that restarts has no momentum."""
         state, update, penalty = self.state, step.update, step.penalty
         if step.restarts:
             state = State(state.current, state.current)
-        # A screen serves updates of all rows by a prox that holds coefficients at zero.
+        # A screen needs updates of all rows, and a prox that leaves zeros at zero.
         if self._screen is None or penalty.is_linear or update.n_batches:
             self.state = update.advance(self.fits, penalty, state)
         else:
@@ -45,7 +45,7 @@ class Iterates:
 
 
 def screen_of(fits, least_rows=64):
-    """A Screen if products with X cost more than choosing columns, else None."""
+    """A Screen if products with X cost more than a choice of columns, else None."""
     design = fits.problem.design
     if not design.is_matrix:
         return None
@@ -54,10 +54,10 @@ def screen_of(fits, least_rows=64):
 
 
 def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
-    """Run the planned phases from ``start`` and record every iterate: a Trajectory.
+    """Run the planned phases and record every iterate: a Trajectory.
 
-    ``start`` are the coefficients recorded so far, (t + 1, n_columns, n_outputs), and
-    ``done`` the phases that led through them. A phase ends when the largest change of a
+    ``start``, (t + 1, n_columns, n_outputs), has the coefficients recorded so far, and
+    ``done`` the phases of their updates. A phase ends when the largest change of a
     coefficient in an update is at most ``tol`` times the largest coefficient.
     ``progress(t, coef, objective)`` is called after every update and may end the run. A
     ValueError names the largest stable step if the iterates diverge.
@@ -70,24 +70,26 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
 class SideRuns:
     """Fits (random labels, folds) that share the products of a run.
 
-    A subclass has ``fits(problem, keeps_predictors)``, all fits with that of the
-    problem first; ``start(fits, coef)``, their first iterate; and ``take(states)``,
-    which records the states after some updates.
+    A subclass has ``fits(problem, keeps_predictors)``, the fit of the problem and then
+    the others; ``start(fits, coef)``, their first iterate; and ``take(states)``, which
+    records the states after some updates.
     """
 
-    # Where the outputs of the problem are in arrays (n, n_outputs, n_fits) of all fits.
-    of_problem = np.s_[:, :, 0]
+    # Index of the problem's outputs in arrays (n, n_outputs, n_fits) of all fits.
+    problem_index = np.s_[:, :, 0]
 
 
 class LiveRun:
     """A run and its record so far, which can go on.
 
-    ``t`` is the number of updates so far, ``phases`` those done, and ``is_stopped``
-    whether ``progress`` has ended the run. ``side_runs`` need a run from its start.
+    ``t`` is the number of updates so far, ``phases`` has the phases done, and
+    ``is_stopped`` says whether ``progress`` has ended the run. ``side_runs`` need a run
+    from its start.
     """
 
-    # Updates between two tests of convergence, if X is small.
-    n_at_once = 32
+    # Updates between two tests of convergence where X is small, since a test then takes
+    # a notable part of the time of an update.
+    n_updates_per_test = 32
 
     def __init__(self, problem, planned, start, *, done=(), tol=0.0, side_runs=None):
         phases = [*done, *planned]
@@ -95,33 +97,33 @@ class LiveRun:
         self.problem, self.tol, self.side_runs = problem, tol, side_runs
         self.t, self.phases, self.is_stopped = len(start) - 1, list(done), False
         self._record = {"coef": start}
-        # Updates of all rows compute predictors anyway: they are kept where they are no
-        # more numbers than coefficients.
+        # Updates of all rows compute predictors anyway. The record keeps them unless
+        # they take more memory than the coefficients.
         design = problem.design
         is_wide = design.is_matrix and design.shape[0] <= design.shape[1]
-        # All phases take batches, or none.
+        # All phases have batches, or none has.
         in_batches = bool(phases) and phases[0].first_update.n_batches > 0
-        keeps = is_wide and not (design.is_on_device or in_batches)
-        if keeps or design.is_dual:
+        keeps_predictors = is_wide and not (design.is_on_device or in_batches)
+        if keeps_predictors or design.is_dual:
             self._record["predictor"] = Predictors(design, start).of_rows(slice(None))
-        goes_on = self.t > 0
+        can_resume = self.t > 0
         for phase in self.phases:
-            goes_on = goes_on and phase.first_update.goes_on_from_iterates
+            can_resume = can_resume and phase.first_update.goes_on_from_iterates
         if side_runs is None:
-            fits = WeightedFits(problem, keeps_predictors=keeps)
+            fits = WeightedFits(problem, keeps_predictors=keeps_predictors)
         else:
-            fits = side_runs.fits(problem, keeps)
-        if goes_on:
+            fits = side_runs.fits(problem, keeps_predictors)
+        if can_resume:
             earlier, last = (fits.iterate(coef[:, :, None]) for coef in start[-2:])
-            self._follower = Iterates(fits, last, earlier)
+            self._iterates = Iterates(fits, last, earlier)
         else:
             if side_runs is None:
-                begun = fits.iterate(fits.start(start[0]))
+                start_iterate = fits.iterate(fits.start(start[0]))
             else:
-                begun = side_runs.start(fits, start[0])
-            self._follower = Iterates(fits, begun, begun)
+                start_iterate = side_runs.start(fits, start[0])
+            self._iterates = Iterates(fits, start_iterate, start_iterate)
             if self.t:
-                Trajectory.planned(self.phases).followed_by(self._follower)
+                Trajectory.planned(self.phases).followed_by(self._iterates)
 
     @property
     def trajectory(self):
@@ -129,7 +131,7 @@ class LiveRun:
         n_iterates = self.t + 1
         coef, predictor = self._record["coef"], self._record.get("predictor")
         if n_iterates < len(coef):
-            # A view that a fit keeps would keep the whole array allocated.
+            # A copy: a view would keep the whole array in memory.
             coef = coef[:n_iterates].copy()
         if predictor is not None:
             predictor = predictor[:n_iterates]
@@ -139,13 +141,16 @@ class LiveRun:
         """Apply the updates of a plan that have not been applied yet."""
         phases, n_skipped = remaining_phases(planned, self.phases)
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
-        # Room for all that is planned, within bounds: the run may end far earlier.
-        n_most, n_planned = MEMORY_BYTES // max(self._record["coef"][0].nbytes, 1), 0
+        # Room for all planned updates, within bounds: the run may end far earlier.
+        n_that_fit, n_planned = (
+            MEMORY_BYTES // max(self._record["coef"][0].nbytes, 1),
+            0,
+        )
         for phase in phases:
             n_planned += phase.n_updates
-        self._make_room(min(n_planned - n_skipped, n_most))
+        self._reserve(min(n_planned - n_skipped, n_that_fit))
         is_small = 8 * np.prod(self.problem.design.shape) < CACHE_BYTES
-        n_at_once = self.n_at_once if is_small and progress is None else 1
+        n_per_test = self.n_updates_per_test if is_small and progress is None else 1
         with np.errstate(over="ignore", invalid="ignore"):
             for phase in phases:
                 first = self.t - n_skipped
@@ -156,8 +161,8 @@ class LiveRun:
                 n_skipped = 0
                 while not (converged or self.is_stopped):
                     states = []
-                    for _ in iterate(islice(updates, n_at_once), self._follower):
-                        states.append(self._follower.state)
+                    for _ in iterate(islice(updates, n_per_test), self._iterates):
+                        states.append(self._iterates.state)
                     if not states:
                         break
                     converged = self._add(states, phase)
@@ -169,54 +174,54 @@ class LiveRun:
                     break
                 n_updates, converged = self.t - first, bool(converged)
                 done.append(replace(phase, n_updates=n_updates, converged=converged))
-                # A phase that ends above where it began may have too large a step.
-                begun = self._objective(first, phase.penalty)
-                ended = self._objective(self.t, phase.penalty)
-                if not ended <= begun:
+                # If the objective has risen, the step may be too large.
+                objective_before = self._objective(first, phase.penalty)
+                objective_after = self._objective(self.t, phase.penalty)
+                if not objective_after <= objective_before:
                     stable = phase.largest_stable_step(phase.smoothness(self.problem))
-                    is_finite = np.isfinite(ended)
+                    is_finite = np.isfinite(objective_after)
                     if not is_finite or phase.schedule.step_size > stable:
                         raise divergence(self.problem, phase)
         self.phases = done
 
     def _add(self, states, phase):
-        """Record states up to the first converged one; return whether there is one."""
+        """Record states up to the first converged one. Return whether one converged."""
         side_runs, coef = self.side_runs, [self._record["coef"][self.t]]
-        of_problem = (SideRuns if side_runs is None else side_runs).of_problem
+        problem_index = (SideRuns if side_runs is None else side_runs).problem_index
         for state in states:
-            coef.append(state.current.coef[of_problem])
+            coef.append(state.current.coef[problem_index])
         coef = np.stack(coef)
         if not np.isfinite(coef).all():
             raise divergence(self.problem, phase)
-        n_kept = self._n_until_converged(coef)
-        has_converged, n_kept = n_kept > 0, n_kept or len(states)
-        states = states[:n_kept]
-        self._follower.state = states[-1]
-        self._make_room(n_kept)
-        rows = slice(self.t + 1, self.t + 1 + n_kept)
-        self._record["coef"][rows] = coef[1 : n_kept + 1]
+        n_recorded = self._n_until_converged(coef)
+        has_converged, n_recorded = n_recorded > 0, n_recorded or len(states)
+        states = states[:n_recorded]
+        self._iterates.state = states[-1]
+        self._reserve(n_recorded)
+        rows = slice(self.t + 1, self.t + 1 + n_recorded)
+        self._record["coef"][rows] = coef[1 : n_recorded + 1]
         if "predictor" in self._record:
-            predictors = [state.current.predictor[of_problem] for state in states]
+            predictors = [state.current.predictor[problem_index] for state in states]
             self._record["predictor"][rows] = predictors
-        self.t += n_kept
+        self.t += n_recorded
         if side_runs is not None:
             side_runs.take(states)
         return has_converged
 
-    def _make_room(self, n_updates):
-        """Reserve room in the record for ``n_updates`` more."""
+    def _reserve(self, n_updates):
+        """Make room in the record for ``n_updates`` more updates."""
         n_used = self.t + 1
         for name, array in self._record.items():
             self._record[name] = with_room(array, n_used, n_used + n_updates)
 
     def _n_until_converged(self, coef):
-        """Number of updates up to the first within the tolerance, or 0."""
+        """Number of updates up to the first that has converged, 0 if none has."""
         design = self.problem.design
         converged = design.are_converged(np.diff(coef, axis=0), coef[1:], self.tol)
         return int(converged.argmax()) + 1 if converged.any() else 0
 
     def _objective(self, t, penalty):
-        """The objective at an iterate, with a penalty."""
+        """The objective with ``penalty`` at recorded iterate t."""
         coef = self._record["coef"][t]
         if "predictor" in self._record:
             predictor = self._record["predictor"][t]
@@ -230,7 +235,7 @@ def divergence(problem, phase):
     stable = phase.largest_stable_step(phase.smoothness(problem))
     step_size = phase.schedule.step_size
     advice = "use a smaller one, or another solver."
-    # Batches, and losses of unbounded curvature, may need a smaller one.
+    # With batches, or a loss of unbounded curvature, even this step may be too large.
     if step_size > stable:
         advice = (
             f"the largest stable step for these data is {stable:.6g}. Use a smaller "

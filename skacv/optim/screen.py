@@ -1,41 +1,44 @@
 """Updates with a prox, on the few columns that they can change.
 
 A coefficient that is zero in the last two iterates of every fit stays zero as long as
-its gradient x_j's is below the threshold of the prox. For such columns a bound of the
-gradient is enough, which takes no product with X:
+its gradient x_j's, with s the slopes, is below the threshold of the prox. For such a
+column it is enough to bound the gradient, which takes no product with X:
 
     |x_j's| <= |(X'Q c)_j| + ||x_j|| ||s - Q c||,        c = Q's.
 
-Q are orthonormal slopes of earlier updates, whose products with X are kept; slopes
-change little from one update to the next. An update is on the working columns: those
-with nonzero coefficients, and those that the bounds allow to change. If the bounds
-allow a few more, these join; if many, X is multiplied with the present slopes, by which
-Q grows. Iterates are those of all columns, to rounding.
+The columns of Q are slopes of earlier updates, made orthonormal; X'Q is stored. The
+bound is tight because slopes change little from one update to the next. Updates use the
+working columns: those with nonzero coefficients, and those that the bounds allow to
+change. If the bounds allow a few more columns to change, these join. If they allow
+many, X is multiplied with the present slopes, which extend Q. The iterates equal those
+of updates on all columns, to rounding.
 """
 
 import numpy as np
 
 from .design import ROUNDINGS
-from .families import OnColumns
+from .families import PenaltyOnColumns
 from .fits import Iterate
 from .updates import State
 
 
 def may_move(penalty, bound, step_size, scale=1.0):
-    """Whether zeros may become nonzero, by bounds (n_columns, ...) of gradients.
+    """Whether zeros may become nonzero, from bounds (n_columns, ...) of gradients.
 
     ``scale`` is the least factor of the penalty in any fit.
     """
-    size, step = step_size * bound, step_size * scale
-    return (penalty.prox(size, step) != 0) | (penalty.prox(-size, step) != 0)
+    displacement, step = step_size * bound, step_size * scale
+    return (penalty.prox(displacement, step) != 0) | (
+        penalty.prox(-displacement, step) != 0
+    )
 
 
 class WorkingColumns:
     """Some columns of a design, which other columns can join.
 
-    ``index`` lists them in the order in which they joined. A column is copied when a
-    product needs it, into one of few designs, which double in size: each is copied few
-    times.
+    ``index`` lists them in the order in which they joined. Columns are copied when a
+    product needs them. The copies are a few designs whose sizes double, so that each
+    column is copied few times.
     """
 
     is_matrix = is_on_device = is_dual = False
@@ -43,8 +46,8 @@ class WorkingColumns:
     def __init__(self, design, index=()):
         self._design, self.dtype = design, design.dtype
         self.index = np.asarray(index, int)
-        # Designs of columns, and indices that have joined since.
-        self._parts, self._joined = [], [self.index]
+        # Designs of columns, and indices of columns without a design yet.
+        self._parts, self._pending_index = [], [self.index]
 
     def __len__(self):
         return len(self.index)
@@ -52,7 +55,7 @@ class WorkingColumns:
     def join(self, index):
         """Add columns, in increasing order."""
         self.index = np.concatenate([self.index, index])
-        self._joined.append(index)
+        self._pending_index.append(index)
 
     def keep(self, positions):
         """Keep the columns at increasing positions of ``index``."""
@@ -60,103 +63,105 @@ class WorkingColumns:
         if self._parts and len(positions):
             parts = [self.as_design().selection(positions, self.dtype)]
         self.index, self._parts = index, parts
-        self._joined = [] if parts else [index]
+        self._pending_index = [] if parts else [index]
 
     def dot(self, coef):
         """Linear predictors (n_rows, k) of coefficients (n_working, k)."""
         first, product = 0, 0
-        for part in self._selected():
+        for part in self._designs():
             last = first + part.shape[1]
             product, first = product + part.dot(coef[first:last]), last
         return product
 
     def t_dot(self, slopes):
         """The gradient (n_working, k) of slopes (n_rows, k)."""
-        return np.concatenate([part.t_dot(slopes) for part in self._selected()])
+        return np.concatenate([part.t_dot(slopes) for part in self._designs()])
 
     def as_design(self):
         """One design of all working columns."""
-        parts = self._selected()
+        parts = self._designs()
         while len(parts) > 1:
             last = parts.pop()
             parts[-1] = parts[-1].joined_with(last)
         return parts[0]
 
-    def _selected(self):
+    def _designs(self):
         """Designs that together have all working columns, in order."""
         parts = self._parts
-        for index in filter(len, self._joined):
+        for index in filter(len, self._pending_index):
             # All columns of a design are the design itself.
             parts.append(self._design.columns(index, self.dtype))
             while len(parts) > 1 and parts[-2].shape[1] <= parts[-1].shape[1]:
                 last = parts.pop()
                 parts[-1] = parts[-1].joined_with(last)
-        self._joined = []
+        self._pending_index = []
         return parts or [self._design.selection(self.index, self.dtype)]
 
 
 class GradientBounds:
     """Bounds of gradients, from products of X with orthonormal slopes Q.
 
-    There are ``n_vectors`` slopes, for each output and fit, and each has a Q.
+    There are ``n_vectors`` vectors of slopes, one for each output of each fit, and each
+    has its own Q.
     """
 
-    def __init__(self, fits, n_vectors, n_most=16):
+    def __init__(self, fits, n_vectors, n_most_slopes=16):
         design, norms = fits.problem.design, fits.column_norms()
         n_rows, n_columns = design.shape
-        # No more than a quarter of X in memory, where there are many fits.
+        # At most a quarter of the memory of X, where there are many fits.
         share = n_rows * n_columns // (4 * (n_rows + n_columns) * n_vectors)
-        self.n_most = int(np.clip(share, 4, n_most))
+        self.n_most_slopes = int(np.clip(share, 4, n_most_slopes))
         self._norms = np.tile(norms, (n_vectors // len(norms), 1))
-        shape = n_vectors, self.n_most
+        shape = n_vectors, self.n_most_slopes
         self._directions = np.empty((*shape, n_rows), design.dtype)
         self._products = np.empty((*shape, n_columns), design.dtype)
-        # Bounds of the rounding of the products, in units of a column's norm.
+        # Bounds of the rounding errors of the products, divided by the column's norm.
         self._errors = np.empty(shape, design.dtype)
-        self._n = 0
-        # Columns that are selected are rounded to the precision of X.
+        self._n_slopes = 0
+        # Copies of columns are rounded to the precision of X.
         eps = np.finfo(design.storage_dtype).eps
         self._rounding, self._most_error = ROUNDINGS * eps, np.sqrt(eps)
 
     def bounds(self, slopes):
         """Bounds (n_columns,) of all gradients, at slopes (n_vectors, n_rows)."""
         c, rest = self._project(slopes)  # s = Q c + rest
-        missing = np.linalg.norm(rest, axis=1) + self._error(slopes, c)
-        bounds = _combine(c, self._products[:, : self._n])  # X'Q c
+        remainder_norms = np.linalg.norm(rest, axis=1) + self._error(slopes, c)
+        bounds = _combine(c, self._products[:, : self._n_slopes])  # X'Q c
         np.abs(bounds, out=bounds)
-        bounds += missing[:, None] * self._norms
+        bounds += remainder_norms[:, None] * self._norms
         return bounds.max(axis=0)
 
     def learn(self, slopes, gradients):
-        """Extend Q by some slopes, of which the gradients are the products with X.
+        """Extend Q by slopes, whose products with X are the ``gradients``.
 
         Shapes: slopes (n_vectors, n_rows); gradients (n_vectors, n_columns)."""
-        if self._n == self.n_most:
-            self._n = 0
+        if self._n_slopes == self.n_most_slopes:
+            self._n_slopes = 0
         first, rest = self._project(slopes)
-        second, rest = self._project(rest)  # twice is enough (Kahan, Parlett)
+        # Two projections make the rest orthogonal to rounding (Kahan, Parlett).
+        second, rest = self._project(rest)
         c, size = first + second, np.linalg.norm(rest, axis=1)
         size[size == 0] = np.inf
         error = self._error(slopes, c) / size
         if error.max() > self._most_error:
-            self._n = 0
+            self._n_slopes = 0
             return self.learn(slopes, gradients)
-        product = gradients - _combine(c, self._products[:, : self._n])
-        self._directions[:, self._n] = rest / size[:, None]
-        self._products[:, self._n] = product / size[:, None]
-        self._errors[:, self._n] = error
-        self._n += 1
+        product = gradients - _combine(c, self._products[:, : self._n_slopes])
+        self._directions[:, self._n_slopes] = rest / size[:, None]
+        self._products[:, self._n_slopes] = product / size[:, None]
+        self._errors[:, self._n_slopes] = error
+        self._n_slopes += 1
 
     def _project(self, slopes):
         """Coefficients c = Q's of slopes s, and the rest s - Q c."""
-        Q = self._directions[:, : self._n]
+        Q = self._directions[:, : self._n_slopes]
         c = np.matmul(Q, slopes[:, :, None])[:, :, 0]
         return c, slopes - _combine(c, Q)
 
     def _error(self, slopes, c):
         """An upper bound of the rounding error in a combination of products."""
         error = self._rounding * np.linalg.norm(slopes, axis=1)
-        return error + (np.abs(c) * self._errors[:, : self._n]).sum(axis=1)
+        return error + (np.abs(c) * self._errors[:, : self._n_slopes]).sum(axis=1)
 
 
 def _combine(c, vectors):
@@ -165,35 +170,35 @@ def _combine(c, vectors):
 
 
 class Screen:
-    """Applies updates to all fits on the few columns that they can change.
+    """Applies updates to all fits, on the few columns that the updates can change.
 
-    If a copy of the working columns would be larger than ``most_copied`` of X, or
-    products went through more than ``most_used`` of all columns, updates are on all
-    columns for ``pause`` updates, and for twice as many the next time. Bounds are
-    multiplied by ``slack`` when columns are chosen, so that a choice holds for some
-    updates.
+    The screen pauses if a copy of the working columns would be larger than
+    ``most_copied`` of X, or if products went through more than ``most_used`` of all
+    columns: the next ``pause`` updates use all columns, and the next pause is twice as
+    long. Bounds are multiplied by ``slack`` when columns are chosen, so that the choice
+    holds for some updates.
     """
 
     def __init__(self, fits, pause=8, most_copied=0.5, most_used=0.8, slack=1.1):
         self.fits, self.pause, self.slack = fits, pause, slack
         self.most_copied, self.most_used = most_copied, most_used
         self._bounds = self.working = None
-        # Updates on all columns that are still to come, and their number the next time.
-        self._n_left, self._next_pause = 0, pause
-        # Columns that products went through in the last ``_n_updates`` updates.
+        # Updates left in this pause, and the length of the next one.
+        self._pause_left, self._next_pause = 0, pause
+        # Number of columns in the products of the last ``_n_updates`` updates.
         self._n_products = self._n_updates = 0
 
     def advance(self, update, penalty, state):
-        """The state after an update: that of ``update.advance``, to rounding."""
+        """The state after an update, equal to ``update.advance`` to rounding."""
         fits, current, earlier = self.fits, state.current, state.earlier
         design = fits.problem.design
         n_columns = design.shape[1]
-        if self._n_left or not update.is_elementwise:
-            self._n_left = max(self._n_left - 1, 0)
+        if self._pause_left or not update.is_elementwise:
+            self._pause_left = max(self._pause_left - 1, 0)
             return update.advance(fits, penalty, state)
         if self.working is not None and self._n_updates == self.pause:
             if self._n_products > self.most_used * 2 * n_columns * self.pause:
-                self._take_all()
+                self._begin_pause()
                 return update.advance(fits, penalty, state)
             self._n_products = self._n_updates = 0
             self._next_pause = self.pause
@@ -208,44 +213,44 @@ class Screen:
         if self._bounds is None:
             self._bounds = GradientBounds(fits, len(vectors))
 
-        # Columns that the bounds let change: a few of them join; many are worth a
-        # product with X.
-        mask = self._moves(update, penalty, vectors)
+        # If the bounds allow a few more columns to change, these join. If they allow
+        # many, a product with X makes the bounds tighter.
+        may_change = self._may_change(update, penalty, vectors)
         if self.working is not None:
-            mask[self.working.index] = False
-        if self.working is not None and np.count_nonzero(mask) <= n_columns / 64:
-            self._join(mask)
+            may_change[self.working.index] = False
+        if self.working is not None and np.count_nonzero(may_change) <= n_columns / 64:
+            self._join(may_change)
         else:
             gradient = fits.gradient_of(slopes)
             self._bounds.learn(vectors, gradient.reshape(n_columns, -1).T)
             self._n_products += n_columns
             nonzero = ((current.coef != 0) | (earlier.coef != 0)).any(axis=(1, 2))
-            mask = self._moves(update, penalty, vectors, self.slack)
-            mask |= penalty.expand_to_groups(nonzero)
-            n_working = np.count_nonzero(mask)
+            may_change = self._may_change(update, penalty, vectors, self.slack)
+            may_change |= penalty.expand_to_groups(nonzero)
+            n_working = np.count_nonzero(may_change)
             if n_working > self.most_copied * n_columns:
-                self._take_all()
+                self._begin_pause()
             elif self.working is not None and len(self.working) <= 2 * n_working:
-                mask[self.working.index] = False
-                self._join(mask)
-            else:  # the first choice, or most of the working columns are of no use
+                may_change[self.working.index] = False
+                self._join(may_change)
+            else:  # the first choice, or most working columns no longer change
                 self.working = WorkingColumns(design)
-                self._join(mask)
+                self._join(may_change)
 
         if self.working is None:
-            index, penalty_on = slice(None), penalty
+            index, working_penalty = slice(None), penalty
         else:
-            index, penalty_on = self.working.index, self._on_columns(penalty)
+            index, working_penalty = self.working.index, self._on_columns(penalty)
         if gradient is None:
             gradient = self._working_fits.gradient_of(slopes)
-        else:  # the same, to the last digit, as without a screen
+        else:  # equal, to the last digit, to the gradient without a screen
             gradient = gradient[index]
         coef = np.zeros_like(current.coef)
         coef[index] = update.apply(
             current.coef[index],
             earlier.coef[index],
             gradient,
-            penalty_on,
+            working_penalty,
             fits.penalty_scale,
         )
         self._n_products += 2 * (n_columns if self.working is None else len(index))
@@ -258,26 +263,26 @@ class Screen:
             return self.fits.predictor(coef)
         return self._working_fits.predictor(coef[self.working.index])
 
-    def _moves(self, update, penalty, vectors, slack=1.0):
-        """Mask of the columns that the update may change, by the bounds."""
+    def _may_change(self, update, penalty, vectors, slack=1.0):
+        """Mask of the columns that the bounds allow to change."""
         bounds = slack * self._bounds.bounds(vectors)[:, None]
-        # What is zero under a penalty is zero under a stronger one.
+        # The weakest penalty of any fit: a zero under it is zero under stronger ones.
         scale = np.min(self.fits.penalty_scale)
-        moves = may_move(penalty, bounds, update.step_size, scale)
-        return penalty.expand_to_groups(moves[:, 0])
+        may_change = may_move(penalty, bounds, update.step_size, scale)
+        return penalty.expand_to_groups(may_change[:, 0])
 
     def _join(self, mask):
-        """Add the columns in a mask, of which none is a working column."""
+        """Add the columns in a mask, none of which is a working column yet."""
         index = np.flatnonzero(mask)
         if len(index) or not len(self.working):
             self.working.join(index)
             index = self.working.index
             self._working_fits = self.fits.on_columns(self.working, index)
-            self._on_columns = OnColumns(index)
+            self._on_columns = PenaltyOnColumns(index)
             self._n_products += 2 * np.count_nonzero(mask)
 
-    def _take_all(self):
-        """Use all columns for some updates, and for more the next time."""
+    def _begin_pause(self):
+        """Use all columns for some updates, and for twice as many the next time."""
         self.working = None
-        self._n_left, self._next_pause = self._next_pause, 2 * self._next_pause
+        self._pause_left, self._next_pause = self._next_pause, 2 * self._next_pause
         self._n_products = self._n_updates = 0

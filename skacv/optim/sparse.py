@@ -88,7 +88,7 @@ class SparseDesign(MatrixDesign):
         X, center = self.X.copy(), self.shifted(center).center
         X.data *= factor[X.indices].astype(X.dtype)
         center = None if center is None else factor[:, None] * center
-        return self._of(X, center, self.row_scale)
+        return self._new(X, center, self.row_scale)
 
     def column_sizes(self):
         scale = self.row_scales()
@@ -134,7 +134,7 @@ class SparseDesign(MatrixDesign):
         X = sparse.hstack([self.X, selection.X], format="csr")
         return SparseDesign(X, center, self.row_scale)
 
-    def ones_selected(self, dtype):
+    def column_of_ones(self, dtype):
         center = None if self.center is None else np.zeros((1, 1), dtype)
         X = sparse.csr_matrix(np.ones((self.shape[0], 1), self.storage_dtype))
         return SparseDesign(X, center, self.row_scale)

@@ -12,8 +12,9 @@ An update is one of three kinds, each a class with the algebra of its step:
 All of them have
 
 ``step_size``
+    the step of the gradient and of the prox;
 ``is_affine``, ``is_elementwise``, ``n_batches``
-    what readers may rely on; an update of another kind promises nothing;
+    properties on which estimates rely; the base class has none of them;
 ``check(penalty)``
     raises where the update and a penalty do not go together;
 ``advance(fits, penalty, state)``
@@ -34,7 +35,7 @@ from .design import ROUNDINGS
 from .equality import ComparesArrays
 from .fits import Iterate, WeightedFits
 from .hessians import inverse_hessians, newton_direction
-from .kernel import AlongBatches
+from .kernel import PassPredictors
 from .penalties import Penalty
 from .preconditioner import Preconditioner
 from .problem import Problem
@@ -217,7 +218,9 @@ class ProximalGradient(_GradientUpdate):
         return penalty.prox_tangent(coef, self.step_size, point)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Factors of the last two iterates, in directions of these curvatures."""
+        """Factors of the last and the earlier iterate, in an eigenbasis of the Hessian.
+
+        Shapes: curvature, eigenvalues of any shape; both factors have this shape."""
         slope = self.step_size * curvature
         factor = (1 + self.momentum) - (1 + self.lookahead) * slope
         return factor, self.lookahead * slope - self.momentum
@@ -230,7 +233,7 @@ class ProximalGradient(_GradientUpdate):
         return State(fits.iterate(coef), current)
 
     def point_between(self, current: Iterate, earlier: Iterate) -> Iterate:
-        """The point of two iterates at which the gradient is taken, an Iterate."""
+        """The point y, with predictors if the iterates have them, an Iterate."""
         predictor = current.predictor
         if predictor is not None:
             predictor = self.point(predictor, earlier.predictor)
@@ -238,7 +241,7 @@ class ProximalGradient(_GradientUpdate):
 
 
 class Objectives(NamedTuple):
-    """Objectives (n_fits,) of all fits at an iterate, and bounds of their rounding."""
+    """Objectives (n_fits,) of all fits at ``point``, and bounds of their rounding."""
 
     values: np.ndarray
     rounding: np.ndarray
@@ -270,36 +273,38 @@ class NewtonStep(Update):
         objectives = self._objectives_at(fits, penalty, state.current, state.memory)
         point = state.current if objectives is None else objectives.point
         direction = newton_direction(fits, penalty, point)
-        following, objectives = self._damped(
+        following, objectives = self._line_search(
             fits, penalty, state.current, direction, objectives
         )
         return State(following, state.current, memory=objectives)
 
     def _objectives_at(self, fits, penalty, current, objectives=None):
-        """The objectives where an update begins, unless the last one computed them."""
+        """The Objectives at ``current``: those passed, if any; None if quadratic."""
         if objectives is not None or fits.problem.loss.is_quadratic:
             return objectives
         if current.predictor is None:
-            current = fits.evaluated(current.coef)
+            current = fits.evaluate(current.coef)
         with np.errstate(over="ignore", invalid="ignore"):
             values = fits.objectives(penalty, current)
-            # Losses may be small differences of terms as large as at zero.
+            # A loss may be a small difference of terms, as large as those at zero.
             size = np.abs(values) + np.abs(fits.values_at_zero)
         rounding = ROUNDINGS * np.finfo(float).eps * size
         return Objectives(values, rounding, current)
 
-    def _damped(self, fits, penalty, current, direction, objectives, max_halvings=64):
-        """The iterate after a step along a direction, and the objectives there."""
+    def _line_search(
+        self, fits, penalty, current, direction, objectives, max_halvings=64
+    ):
+        """The iterate after a step along ``direction``, and its Objectives or None."""
         coef = current.coef - self.step_size * direction
         if fits.problem.loss.is_quadratic:
             return fits.iterate(coef), None
         step = np.full(fits.n_fits, self.step_size)
         for _ in range(max_halvings):
-            reached = self._objectives_at(fits, penalty, Iterate(coef))
-            rises = ~(reached.values <= objectives.values + objectives.rounding)
+            trial = self._objectives_at(fits, penalty, Iterate(coef))
+            rises = ~(trial.values <= objectives.values + objectives.rounding)
             if not rises.any():
-                iterate = reached.point if fits.keeps_predictors else Iterate(coef)
-                return iterate, reached
+                iterate = trial.point if fits.keeps_predictors else Iterate(coef)
+                return iterate, trial
             step = np.where(rises, step / 2, step)
             coef = np.where(rises, current.coef - step * direction, coef)
         return fits.iterate(np.where(rises, current.coef, coef)), None
@@ -309,7 +314,7 @@ class NewtonStep(Update):
 class SimplifiedNewtonStep(NewtonStep):
     """A Newton step with the Hessian H of the iterate at which the phase began.
 
-    A pass over the rows for a gradient takes far less time than one for a Hessian.
+    A gradient takes far less time than a Hessian.
     """
 
     goes_on_from_iterates = False
@@ -324,7 +329,7 @@ class SimplifiedNewtonStep(NewtonStep):
         # All coefficients of a fit are one vector.
         flat = gradient.reshape(-1, gradient.shape[2])
         direction = np.einsum("fij,jf->if", inverses, flat).reshape(gradient.shape)
-        following, objectives = self._damped(
+        following, objectives = self._line_search(
             fits, penalty, current, direction, objectives
         )
         return State(following, current, memory=(inverses, objectives))
@@ -388,15 +393,15 @@ class Pass(ComparesArrays, _GradientUpdate):
 
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         if fits.problem.design.is_dual and not penalty.curvature:
-            return self._followed(fits, state)
+            return self._kernel_pass(fits, state)
         coef = state.current.coef
         visited = np.empty((len(fits.target), *coef.shape[1:]), coef.dtype)
         for part in self.parts(fits, penalty, coef):
             visited[part.rows], coef = part.predictor, part.following
         return State(fits.iterate(coef), state.current, visited)
 
-    def _followed(self, fits, state):
-        """The pass of a kernel: gradients are slopes, and predictors follow along."""
+    def _kernel_pass(self, fits, state):
+        """The state after a pass of a kernel: its dual gradients are the slopes."""
         design, P = fits.problem.design, self.preconditioner
         coef, predictor = state.current
         shape, predictor = predictor.shape, predictor.reshape(len(predictor), -1)
@@ -404,20 +409,20 @@ class Pass(ComparesArrays, _GradientUpdate):
         if P is not None:
             features = P.features(design).astype(predictor.dtype, copy=False)
             damping = P.damping.astype(predictor.dtype)
-        along = AlongBatches(design, predictor)
+        running = PassPredictors(design, predictor)
         visited, steps = np.empty_like(predictor), np.zeros_like(predictor)
         damped = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
         for rows in self.batches:
-            visited[rows] = along.predictor(rows) + features[rows] @ damped
+            visited[rows] = running.predictor(rows) + features[rows] @ damped
             slopes = fits.batch(rows).slopes(visited[rows].reshape(-1, *shape[1:]))
             steps[rows] = -self.step_size * slopes.reshape(-1, predictor.shape[1])
-            along.add(rows, steps[rows])
+            running.add(rows, steps[rows])
             damped -= damping[:, None] * (features[rows].T @ steps[rows])
         following = design.t_dot(steps).reshape(coef.shape)
         following += coef
         if P is not None:
             following += (P.vectors @ damped).reshape(coef.shape)
-        predictor = along.predictor()
+        predictor = running.predictor()
         predictor += features @ damped
         following = Iterate(following, predictor.reshape(shape))
         return State(following, state.current, visited.reshape(shape))

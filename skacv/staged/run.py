@@ -209,7 +209,7 @@ class HeldOutStages(RunningPath):
                 self._kept[first:last] = predictions
             yield predictions
 
-    def _of(self, iterates):
+    def _compute(self, iterates):
         if self._kept is not None:
             return self._kept[: len(self)][iterates]
         rows = np.arange(len(self))[iterates]

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.design import EXACT_EIGENVALUE_SIZE
-from skacv.optim.kernel import AlongBatches
+from skacv.optim.kernel import PassPredictors
 from tests.optim.designs import (
     CHANGES,
     COLUMNS,
@@ -89,7 +89,7 @@ def test_rows(kind, changes, index, rng):
     close(part.squared_row_norms(), (expected**2).sum(axis=1))
     if not design.has_columns:
         predictor = rng.standard_normal((len(features), 2))
-        along = AlongBatches(design, predictor)
+        along = PassPredictors(design, predictor)
         for times in (1, 2):
             along.add(index, slopes)
             followed = predictor + times * features @ expected.T @ slopes

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skacv.optim.families import Grouped, GroupL2, OnColumns, Weighted, except_last
+from skacv.optim.families import (
+    Grouped,
+    GroupL2,
+    PenaltyOnColumns,
+    Weighted,
+    except_last,
+)
 from skacv.optim.penalties import L1, PENALTIES, Penalty, SquaredL2, Zero
 
 STEP_SIZE = 0.7
@@ -193,7 +199,7 @@ def test_parts_are_those_of_the_whole(penalty, point):
         part.support(point[index], STEP_SIZE), penalty.support(point, STEP_SIZE)[index]
     )
     np.testing.assert_array_equal(part.unpenalized(4), penalty.unpenalized(6)[index])
-    columns = OnColumns(index)
+    columns = PenaltyOnColumns(index)
     assert columns(penalty) == part
     assert columns(penalty) is columns(penalty)
 

@@ -8,7 +8,7 @@ import pytest
 from skacv.kernel.kernels import Gaussian
 from skacv.optim.arrays import design_of
 from skacv.optim.families import except_last
-from skacv.optim.kernel import AlongBatches, KernelDesign
+from skacv.optim.kernel import KernelDesign, PassPredictors
 from skacv.optim.kernel_matrix import EVERY, KernelMatrix
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import SquaredL2, Zero
@@ -255,7 +255,7 @@ def test_a_pass_that_follows_predictors(constant, is_centred, rng):
             residual = predictor[rows] - batch.target
             slopes = -schedule.step_size * batch.row_weights * residual
             taken = damped @ (made.features(batch.design).T @ slopes)
-            along = AlongBatches(design, predictor - taken)
+            along = PassPredictors(design, predictor - taken)
             along.add(rows, slopes)
             predictor = along.predictor()
         np.testing.assert_allclose(predictor, expected, rtol=0, atol=1e-11)
@@ -296,7 +296,7 @@ def test_passes_over_the_kernel(rng):
     batches = np.array_split(rng.permutation(n), 7)
 
     def one_pass():
-        along = AlongBatches(centred, np.zeros((n, 2)))
+        along = PassPredictors(centred, np.zeros((n, 2)))
         for rows in batches:
             along.predictor(rows)
             along.add(rows, np.ones((len(rows), 2)))
@@ -328,7 +328,7 @@ def test_single_precision(budget, rng):
         coef = single.t_dot(slopes.astype(dtype))
         predictor = single.dot(coef)
         assert coef.dtype == predictor.dtype == dtype
-        along = AlongBatches(single, predictor)
+        along = PassPredictors(single, predictor)
         along.add(slice(2, 9), slopes[2:9])
         assert along.predictor().dtype == along.predictor([1, 5]).dtype == dtype
         np.testing.assert_allclose(predictor, exact.dot(exact.t_dot(slopes)), atol=1e-3)

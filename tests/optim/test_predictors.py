@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from skacv.optim.array_path import Predictors, block_size
+from skacv.optim.array_path import Predictors, iterates_per_block
 from skacv.optim.arrays import design_of
 from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.problem import Problem
 
-LARGEST_BLOCK = block_size(1)
+LARGEST_BLOCK = iterates_per_block(1)
 # Blocks of few rows are the largest, those of many the smallest.
 FEW, MANY = 5, 4000
 

@@ -71,5 +71,7 @@ def test_minimum_over_some_columns(n_outputs, rng):
     problem = Problem(design_of(X), y, weights)
     root = np.sqrt(weights)
     coef, *_ = np.linalg.lstsq(root * X[:, index], root * y, rcond=None)
-    np.testing.assert_allclose(problem.fitted_on(index), X[:, index] @ coef, atol=1e-10)
-    assert not problem.fitted_on(index[:0]).any()
+    np.testing.assert_allclose(
+        problem.least_squares_predictor(index), X[:, index] @ coef, atol=1e-10
+    )
+    assert not problem.least_squares_predictor(index[:0]).any()

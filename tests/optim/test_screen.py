@@ -291,7 +291,7 @@ def test_bounds_are_bounds(dtype, rng):
     problem = sparse_problem(rng, dtype=dtype)
     bounds = screen.GradientBounds(WeightedFits(problem), 2)
     slopes = rng.standard_normal((2, N)).astype(dtype)
-    for k in range(3 * bounds.n_most):
+    for k in range(3 * bounds.n_most_slopes):
         exact = np.abs(
             slopes.astype(float)
             @ problem.design.dense_columns(np.arange(P), np.float64)

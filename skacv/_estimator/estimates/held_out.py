@@ -47,7 +47,7 @@ class OfOneIterate(ArrayPath):
         path = path.one_by_one() if isinstance(path, RunningPath) else path
         self._t, self._predictions = t, np.array(path[t])
 
-    def _of(self, iterates):
+    def _compute(self, iterates):
         if range(len(self))[iterates] != range(self._t, self._t + 1):
             raise ValueError(
                 "TrajectoryEarlyStoppingCV keeps the held-out predictions of the "
@@ -76,7 +76,7 @@ class HeldOutPath(RunningPath):
     def one_by_one(self):
         return type(self)([path.one_by_one() for path in self._paths], self._finished)
 
-    def _of(self, iterates):
+    def _compute(self, iterates):
         parts = [path[iterates] for path in self._paths]
         return self._finished(np.concatenate(parts, axis=1))
 

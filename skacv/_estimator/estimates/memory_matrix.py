@@ -32,7 +32,7 @@ class LowRankPredictions(ArrayPath):
         self.dtype = factors.spatial.dtype
         self.shape = len(factors.temporal), *factors.spatial.shape[1:]
 
-    def _of(self, iterates):
+    def _compute(self, iterates):
         temporal, spatial = self._factors
         values = np.tensordot(temporal[iterates], spatial, axes=1)
         return self._prediction(values).astype(self.dtype, copy=False)

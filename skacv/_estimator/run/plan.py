@@ -96,7 +96,7 @@ class Strengths:
         n_columns = problem.design.shape[1]
         # Coefficients that are not penalised are fitted first.
         free = np.flatnonzero(penalty.unpenalized(n_columns))
-        gradient = problem.gradient(problem.fitted_on(free))
+        gradient = problem.gradient(problem.least_squares_predictor(free))
         largest = penalty.largest_strength(gradient, problem.smoothness)
         # All coefficients are zero there, however gradients are rounded: next to
         # large means no more than half of their digits are left.

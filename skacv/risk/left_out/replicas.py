@@ -99,7 +99,7 @@ def are_surely_stable(problem, phases, weights):
 def largest_stable_steps(problem, phases, weights, r):
     """Yield every phase and the largest step at which replica r does not diverge."""
     fits = WeightedFits(problem, weights)
-    replica = fits.alone(r)
+    replica = fits.problem_of(r)
     scale = np.broadcast_to(weights.penalty_scale, fits.n_fits)[r]
     for phase in phases:
         curvature = (scale - 1) * phase.penalty.curvature
@@ -193,7 +193,7 @@ class RecordedFolds:
         """Record the waiting iterates, or their predictions."""
         if not self._waiting:
             return
-        coef = self._fits.of_design(np.stack(self._waiting))
+        coef = self._fits.design_coefficients(np.stack(self._waiting))
         intercept = self._fits.intercepts(coef)
         first, self._waiting = coef.shape[3] - len(self._held_out), []
         coef, intercept = coef[..., first:], intercept[..., first:]

@@ -22,7 +22,7 @@ import numpy as np
 from ...optim.blocks import MEMORY_BYTES, n_per_block
 from ...optim.design import ROUNDINGS
 from ...optim.einsum import einsum
-from ...optim.families import OnColumns
+from ...optim.families import PenaltyOnColumns
 from ...optim.penalties import Penalty
 from ...optim.screen import WorkingColumns, may_move
 from ...optim.updates import ProximalGradient
@@ -144,7 +144,7 @@ class RowReplicas:
         if len(indices) < len(index):
             self.curvature.keep(self, indices)
             self.working.keep(indices)
-            self._penalty_on = OnColumns(self.working.index)
+            self._penalty_on = PenaltyOnColumns(self.working.index)
             self.rows = rows_of_array(self.rows, indices)
             self.current = rows_of_array(self.current, indices)
             self.earlier = rows_of_array(self.earlier, indices)
@@ -168,7 +168,7 @@ class RowReplicas:
     def _join(self, index):
         """Add columns that are zero in every replica to the working columns."""
         self.working.join(index)
-        self._penalty_on = OnColumns(self.working.index)
+        self._penalty_on = PenaltyOnColumns(self.working.index)
         n_before, self.rows = len(self.rows), with_zeros(self.rows, len(index))
         entries = self.left_out_rows.dense_columns(index, self.rows.dtype)
         self.rows[n_before:] = entries.T

@@ -126,5 +126,5 @@ class RademacherSideRuns(SideFolds):
         """Residuals of the run on the target, and on the random targets."""
         n_targets = self.signs.shape[1]
         random = predictor[:, :, 1 : 1 + self.n_random].reshape(len(predictor), -1)
-        residuals = predictor[self.of_problem] - self._problem.target
+        residuals = predictor[self.problem_index] - self._problem.target
         return residuals, random[:, :n_targets] + self.signs

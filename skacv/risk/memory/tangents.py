@@ -19,7 +19,7 @@ import numpy as np
 from ...optim.blocks import MEMORY_BYTES
 from ...optim.design import Design
 from ...optim.einsum import einsum
-from ...optim.families import OnColumns
+from ...optim.families import PenaltyOnColumns
 
 # From this share of all on, columns are used uncopied, and a Gram matrix in full.
 NEARLY_ALL = 0.8
@@ -164,7 +164,7 @@ class Tangents(ABC):
             column_set = next(self._sets)
             self._index, self._n_left = column_set.index, column_set.n_updates
             self._on_set = self._on_columns(column_set)
-            self._penalty_on = OnColumns(self._index)
+            self._penalty_on = PenaltyOnColumns(self._index)
             _, new, old = np.intersect1d(
                 self._index, held, assume_unique=True, return_indices=True
             )
