@@ -15,8 +15,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from skacv.risk.cost import RunCost
-from skacv.risk.left_out.methods import method_for
+from skacv.risk.cost import RunCost, method_for
 from tests.runs import run_of
 
 MODELS = [

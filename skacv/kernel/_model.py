@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._compat import Interval, StrOptions, is_foreign
 from .._estimator.collections import is_collection
+from .._estimator.data.checks import shape_of
 from .._estimator.data.standardized import AS_PASSED
 from .._estimator.estimates.left_out import FEWEST_ROWS
 from .._estimator.estimates.recording import Price
@@ -28,14 +29,12 @@ from .._estimator.run.plan import (
     Strengths,
     ridge_penalty,
 )
-from .._estimator.run.source import shape_of
 from .._typing import RandomState
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.trajectory import iterate
-from ..risk.cost import RunCost
-from ..risk.left_out.methods import method_for
+from ..risk.cost import RunCost, method_for
 from ._predictions import RecordedKernelModel
 from ._stopping import StoppingModel
 from .data import kernel_data, kernel_rows

@@ -12,11 +12,10 @@ from ..optim.array_path import StoredPredictors
 from ..optim.kernel_matrix import KernelMatrix, kernel_product
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..optim.trajectory import Trajectory, phases_up_to
-from ..risk.cost import RunCost
+from ..risk.cost import RunCost, method_for
 from ..risk.left_out.methods import (
     LeaveOneOutTask,
     coefficients_without,
-    method_for,
     spectral_coefficients,
 )
 from .data import kernel_rows, working_dtype

@@ -11,10 +11,9 @@ from sklearn.utils import get_tags
 
 from .._compat import is_foreign
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import has_sparse_columns
+from .._estimator.data.checks import has_sparse_columns, shape_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.parameters import are_same, is_auto
-from .._estimator.run.source import shape_of
 from ..tables import TableEncoder
 from ..tables.cells import may_be_dense
 from ..tables.pipeline import TablePipeline

@@ -16,11 +16,11 @@ from .._estimator.data.checks import (
     check_complete,
     check_one_type,
     has_sparse_columns,
+    shape_of,
 )
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
-from .._estimator.run.source import shape_of
 from .._warnings import warn
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression

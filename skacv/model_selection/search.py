@@ -15,13 +15,17 @@ from sklearn.utils.metadata_routing import process_routing
 
 from .._compat import _num_samples, has_callbacks, is_foreign, on_host
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import check_target, target_array, validated_weights
+from .._estimator.data.checks import (
+    check_target,
+    shape_of,
+    target_array,
+    validated_weights,
+)
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.fitted_state import chosen_iterate
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
-from .._estimator.run.source import shape_of
 from ..optim.blocks import threads_for
 from ..staged import Staged
 from .advice import groups_of_copies, warn_of_copies, warn_of_limits

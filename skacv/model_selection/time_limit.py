@@ -12,8 +12,8 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from .._estimator.collections import is_collection
+from .._estimator.data.checks import shape_of
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.run.source import shape_of
 from .._warnings import warn
 
 # Runs end after this share of the limit: the rest is for comparing and blending them.

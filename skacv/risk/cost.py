@@ -135,3 +135,42 @@ class RunCost:
         """Cost of a product with the Hessian of ``n_columns`` columns."""
         n_coupled = self.n_outputs if self.is_coupled else 1
         return n_columns**2 * self.n_outputs * n_coupled
+
+
+def method_for(run, has_coefficients=False):
+    """The name of the fastest method for a RunCost, or of those with coefficients."""
+    if run.is_quadratic and run.has_one_basis and not has_coefficients:
+        if is_decomposed(run.shape, run.has_columns):
+            return "spectral"
+    if run.is_quadratic and run.is_elementwise and not run.n_batches:
+        return "screened"
+    if not run.is_quadratic and run.is_elementwise and run.is_worth_linearising():
+        return "linearised"
+    return "replicas"
+
+
+def n_rows_worth(run, n_active, least=100):
+    """Number of rows that can be left out in about the time of folds, or none."""
+    # ``n_active`` is the number of columns that the run uses at most.
+    method, (n_rows, n_columns) = method_for(run), run.shape
+    if method == "spectral":
+        return min(n_rows, MANY_ROWS)
+    # Updates that take two products with X for each row left out.
+    n_exact = run.n_updates if method == "replicas" else 0
+    if method == "linearised":
+        n_exact = run.n_corrected()
+    # Replicas together use more columns than the recorded run.
+    width = min(2 * n_active, n_columns)
+    # A wide Hessian is not formed, two products with the columns do as well.
+    hessian = min(run.hessian_work(width), 2 * n_rows * width * run.n_outputs)
+    cost = (run.n_updates - n_exact) * hessian
+    cost += n_exact * run.exact_work(n_columns)
+    replica = run.n_updates * run.exact_work(width)
+    budget = max(WORTH_MULTIPLICATIONS, WORTH_REPLICAS * replica)
+    n_worth = int(min(n_rows, budget // max(cost, 1)))
+    return n_worth if n_worth >= min(least, n_rows) else 0
+
+
+def is_cheap(run):
+    """Whether leaving out every row takes about as long as a few folds."""
+    return method_for(run) == "spectral" and run.is_decomposed_cheaply()

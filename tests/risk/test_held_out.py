@@ -19,9 +19,10 @@ from skacv.optim.screen import WorkingColumns
 from skacv.optim.trajectory import Phase
 from skacv.optim.updates import ProximalGradient
 from skacv.risk import cost
+from skacv.risk.cost import n_rows_worth
 from skacv.risk.held_out_rows import LeaveOutRule, LeftOutRows, mean_with_error
 from skacv.risk.left_out import screened, spectral
-from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
+from skacv.risk.left_out.methods import leave_one_out
 from skacv.risk.left_out.replicas import leave_folds_out, replayed
 from skacv.risk.left_out.screened import WorkingGram, largest_shift
 from tests.penalties import with_prox

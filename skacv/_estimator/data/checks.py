@@ -131,9 +131,15 @@ def check_numbers(array, name):
             )
 
 
+def shape_of(X):
+    """The shape of X, which may not be an array."""
+    return X.shape if hasattr(X, "shape") else np.asarray(X).shape
+
+
 def check_sizes(X, y):
     """Raise where sums of squares of X, or of numbers in y, would be no numbers."""
-    entries, namespace = X.data if sparse.issparse(X) else X, namespace_of(X)
+    entries = X.data if sparse.issparse(X) else X
+    namespace = namespace_of(X) if is_foreign(X) else np
     if entries.shape[0]:
         check_size("X", float(namespace.min(entries)), float(namespace.max(entries)))
     if y.dtype.kind in "fiu":

@@ -10,7 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ...optim.array_path import path_values
 from ...optim.blocks import blocks
 from ...optim.trajectory import Trajectory, phases_up_to
-from ...risk.cost import RunCost
+from ...risk.cost import RunCost, n_rows_worth
 from ...risk.held_out_rows import (
     error_of_repeats,
     have_repeats,
@@ -23,7 +23,6 @@ from ...risk.left_out.methods import (
     LeaveOneOutTask,
     coefficients_without,
     leave_one_out,
-    n_rows_worth,
 )
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.prediction_sets import HeldOutScores

@@ -4,14 +4,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ...optim import costs
-from ...risk.left_out.methods import is_cheap
+from ...risk.cost import is_cheap
 from ..collections import is_collection, on_workers
+from ..data.checks import shape_of
 from ..devices import of_record
 from ..estimates.held_out import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS
 from ..estimates.readers import ESTIMATES
 from ..estimates.recording import SECONDS_TO_READ, Limit, Price
-from .source import shape_of, source_of, takes_moments_of
+from .source import source_of, takes_moments_of
 
 
 class ComparedModel(BaseEstimator):

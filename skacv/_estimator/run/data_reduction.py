@@ -15,8 +15,8 @@ import numpy as np
 from ...optim.arrays import design_of
 from ...optim.moments import group_rows, merged, moments_of, pseudo_rows, varying
 from ...optim.problem import Problem
+from ...risk.cost import method_for
 from ...risk.held_out_rows import have_repeats
-from ...risk.left_out.methods import method_for
 from ..data.row_space import RowSpaceData
 from ..data.training_data import ColumnData
 from .plan import sees_moments_alone

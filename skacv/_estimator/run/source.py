@@ -13,6 +13,7 @@ from ..._compat import is_foreign, on_host
 from ...optim.array_path import PathCache
 from ...optim.run import LiveRun
 from ..collections import is_collection, on_workers
+from ..data.checks import shape_of
 from ..data.row_summary import RowSummary
 from ..data.training_data import EncodedTarget, Samples, are_equal
 from ..estimates.folds import asked_folds
@@ -46,11 +47,6 @@ def source_of(spec, X, y, sample_weight):
     if isinstance(X, RowSummary):
         return SummarySource(*passed)
     return ArraySource(*passed, shape_of(X), is_foreign=is_foreign(X))
-
-
-def shape_of(X):
-    """The shape of X, which may not be an array."""
-    return X.shape if hasattr(X, "shape") else np.asarray(X).shape
 
 
 def takes_moments_of(spec, X):

@@ -2,7 +2,7 @@
 
 Entry t of the path is the mean over rows of the loss, on the row, of iterate t of the
 same run without the row. Nothing is refitted. The fastest method that applies to a run
-is used, see :func:`method_for`. All are exact but "linearised".
+is used, see :func:`~skacv.risk.cost.method_for`. All are exact but "linearised".
 
 A method is chosen by a :class:`~skacv.risk.cost.RunCost`, which may be only planned:
 how many rows are worth leaving out is decided before the run.
@@ -16,13 +16,7 @@ import numpy as np
 
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
-from ..cost import (
-    MANY_ROWS,
-    WORTH_MULTIPLICATIONS,
-    WORTH_REPLICAS,
-    RunCost,
-    is_decomposed,
-)
+from ..cost import RunCost, method_for
 from ..held_out_rows import LeaveOutRule, LeftOutRows
 from .linearised import linearised_predictors
 from .replicas import check_stable, record_of_replicas, replicas_at_a_time
@@ -74,45 +68,6 @@ class LeaveOneOutTask:
             )
             for k in range(n_outputs)
         ]
-
-
-def method_for(run, has_coefficients=False):
-    """The name of the fastest method for a RunCost, or of those with coefficients."""
-    if run.is_quadratic and run.has_one_basis and not has_coefficients:
-        if is_decomposed(run.shape, run.has_columns):
-            return "spectral"
-    if run.is_quadratic and run.is_elementwise and not run.n_batches:
-        return "screened"
-    if not run.is_quadratic and run.is_elementwise and run.is_worth_linearising():
-        return "linearised"
-    return "replicas"
-
-
-def n_rows_worth(run, n_active, least=100):
-    """Number of rows that can be left out in about the time of folds, or none."""
-    # ``n_active`` is the number of columns that the run uses at most.
-    method, (n_rows, n_columns) = method_for(run), run.shape
-    if method == "spectral":
-        return min(n_rows, MANY_ROWS)
-    # Updates that take two products with X for each row left out.
-    n_exact = run.n_updates if method == "replicas" else 0
-    if method == "linearised":
-        n_exact = run.n_corrected()
-    # Replicas together use more columns than the recorded run.
-    width = min(2 * n_active, n_columns)
-    # A wide Hessian is not formed, two products with the columns do as well.
-    hessian = min(run.hessian_work(width), 2 * n_rows * width * run.n_outputs)
-    cost = (run.n_updates - n_exact) * hessian
-    cost += n_exact * run.exact_work(n_columns)
-    replica = run.n_updates * run.exact_work(width)
-    budget = max(WORTH_MULTIPLICATIONS, WORTH_REPLICAS * replica)
-    n_worth = int(min(n_rows, budget // max(cost, 1)))
-    return n_worth if n_worth >= min(least, n_rows) else 0
-
-
-def is_cheap(run):
-    """Whether leaving out every row takes about as long as a few folds."""
-    return method_for(run) == "spectral" and run.is_decomposed_cheaply()
 
 
 def leave_one_out(problem, trajectory, rows, rule, **settings):

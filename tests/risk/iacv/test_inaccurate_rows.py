@@ -87,6 +87,6 @@ def test_number_of_updates_run_exactly(
     update = NewtonStep(1.0) if newton else update
     rules = [(update, Zero())] * len(lengths)
     run = cost.RunCost(shape, lengths, rules, is_quadratic=False, correction=correction)
-    method = methods.method_for(run)
+    method = cost.method_for(run)
     exact = run.n_updates if method == "replicas" else run.n_corrected()
     assert exact == expected
