@@ -106,12 +106,11 @@ class Comparison:
             run, choice = self.runs[index], self.choices[index]
             estimator, best = run.estimator, self.best_indices[member]
             loss, *shown = self.shown[index]
-            metric, better, compared = loss, BETTER[criterion.sign], shown
-            if self.between is not None:
-                metric, better = self.between.name, BETTER[self.between.sign]
-                error = self.between.standard_error(estimator, choice.iteration)
-                compared = self.scores[index], error
-            compared = metric, better, *compared
+            compared = loss, BETTER[criterion.sign], *shown
+            if (between := self.between) is not None:
+                error = between.standard_error(estimator, choice.iteration)
+                better = BETTER[between.sign]
+                compared = between.name, better, self.scores[index], error
             weight = self.weights[member] if index == best else 0.0
             scores = [
                 (criterion.name, loss, choice.iteration, *shown, *compared, weight)

@@ -199,9 +199,9 @@ class Search:
             for values in estimator._left_to_compare(X, self.y, weights):
                 compared = candidate
                 if values:
-                    estimator = candidate_of(name, candidate.estimator, values)[2]
+                    compared = candidate_of(name, estimator, values)
                     compared = candidate._replace(
-                        params={**params, **values}, estimator=estimator
+                        params={**params, **values}, estimator=compared.estimator
                     )
                 self.candidates.append(compared)
         if owner.class_weight is not None:
