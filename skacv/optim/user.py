@@ -2,8 +2,8 @@
 
     b_{t+1} = prox(function(t, b_t, b_{t-1}, gradient(b_t), gradient(b_{t-1})))
 
-Refits without some rows evaluate the function on their iterates, so leave-one-out and
-folds need no derivative of it. The memory matrix needs directional derivatives: the
+Refits without some rows evaluate the function at their own iterates, so leave-one-out
+and folds need no derivative of it. The memory matrix needs directional derivatives: the
 user's ``tangent``, or central differences.
 """
 
@@ -110,29 +110,31 @@ class UserStep(Update):
     def point(self, current, earlier):
         return current
 
-    def begun(self, coef):
+    def initial_state(self, coef):
         return None if self.schedule.start is None else self.schedule.start(coef)
 
-    def called(self, arguments):
+    def call(self, arguments):
         if self.schedule.start is None:
             return self.schedule.function(self.t, *arguments[:4]), None
         return self.schedule.function(self.t, *arguments)
 
     def arguments(self, fits, penalty, state):
-        """The :class:`Arguments` in the state of a run."""
+        """The :class:`Arguments` of the function at a state of a run."""
         current, earlier, memory = state.current, state.earlier, state.memory
         gradient = fits.objective_gradient(penalty, current)
-        if memory is None:  # at rest, or begun from a record
-            user_state = self.begun(current.coef)
+        if memory is None:  # the first update, or the first after a record is resumed
+            user_state = self.initial_state(current.coef)
             memory = user_state, fits.objective_gradient(penalty, earlier)
-        user_state, former = memory
-        return Arguments(current.coef, earlier.coef, gradient, former, user_state)
+        user_state, earlier_gradient = memory
+        return Arguments(
+            current.coef, earlier.coef, gradient, earlier_gradient, user_state
+        )
 
     def advance(self, fits, penalty, state):
         arguments = self.arguments(fits, penalty, state)
-        ahead, user_state = self.called(arguments)
-        ahead = np.asarray(ahead, dtype=arguments.coef.dtype)
-        coef = penalty.prox(ahead, self.step_size * fits.penalty_scale)
+        point, user_state = self.call(arguments)
+        point = np.asarray(point, dtype=arguments.coef.dtype)
+        coef = penalty.prox(point, self.step_size * fits.penalty_scale)
         memory = user_state, arguments.gradient
         return State(fits.iterate(coef), state.current, memory=memory)
 
@@ -144,53 +146,54 @@ class UserStep(Update):
         if self.schedule.tangent is not None:
             derivative = self.schedule.tangent(self.t, arguments, moves)
             return (derivative, None) if self.schedule.start is None else derivative
-        # For every tangent, small relative to the coefficients and to the gradients.
+        # One step per tangent, small relative to coefficients and to gradients.
         step = difference * np.minimum(
-            _size(arguments.coef) / _size(moves.coef, axis=(0, 1)),
-            _size(arguments.gradient) / _size(moves.gradient, axis=(0, 1)),
+            _largest_entry(arguments.coef) / _largest_entry(moves.coef, axis=(0, 1)),
+            _largest_entry(arguments.gradient)
+            / _largest_entry(moves.gradient, axis=(0, 1)),
         )
-        steps = map_arrays(lambda by: step * by, moves)
-        ahead = self.called(map_arrays(np.add, arguments, steps))
-        behind = self.called(map_arrays(np.subtract, arguments, steps))
+        steps = map_arrays(lambda move: step * move, moves)
+        forward = self.call(map_arrays(np.add, arguments, steps))
+        backward = self.call(map_arrays(np.subtract, arguments, steps))
         return tuple(
             map_arrays(lambda after, before: (after - before) / (2 * step), *pair)
-            for pair in zip(ahead, behind)
+            for pair in zip(forward, backward)
         )
 
     def check_on(self, problem, n_fits=3):
         """Raise if the function cannot be evaluated in a run without a row."""
         name = getattr(self.schedule.function, "__name__", "function")
-        _check_held(name, self.schedule.function, len(problem.target))
+        _check_closure(name, self.schedule.function, len(problem.target))
         rng = np.random.default_rng(0)
         shape = problem.design.shape[1], problem.target.shape[1], n_fits
         arguments = Arguments(*rng.standard_normal((4, *shape)))
-        arguments = arguments._replace(state=self.begun(arguments.coef))
-        result, again = (np.asarray(self.called(arguments)[0]) for _ in range(2))
+        arguments = arguments._replace(state=self.initial_state(arguments.coef))
+        result, repeated = (np.asarray(self.call(arguments)[0]) for _ in range(2))
         if result.shape != shape:
             raise ValueError(
                 f"{name} must return an iterate of the shape of its arguments, "
                 f"(n_columns, n_outputs, n_fits): got {result.shape} for {shape}."
             )
-        if not np.array_equal(result, again, equal_nan=True):
+        if not np.array_equal(result, repeated, equal_nan=True):
             raise ValueError(
                 f"{name} must return the same result every time: runs without a row "
                 "repeat its updates."
             )
-        alone = self.called(map_arrays(lambda part: part[..., :1], arguments))[0]
-        if not np.allclose(result[..., :1], alone, equal_nan=True):
+        single = self.call(map_arrays(lambda part: part[..., :1], arguments))[0]
+        if not np.allclose(result[..., :1], single, equal_nan=True):
             raise ValueError(
                 f"{name} mixes fits that run side by side: entries with another last "
                 "index are another fit."
             )
 
 
-def _check_held(name, function, n_rows):
-    """Raise if a function holds an array with an entry for every row."""
+def _check_closure(name, function, n_rows):
+    """Raise if a function refers to an array with an entry for every row."""
     try:
-        held = getclosurevars(function)
-    except TypeError:  # not a plain function: nothing is known of it
+        closure = getclosurevars(function)
+    except TypeError:  # a callable object, whose data cannot be inspected
         return
-    for key, value in {**held.nonlocals, **held.globals}.items():
+    for key, value in {**closure.nonlocals, **closure.globals}.items():
         if n_rows in np.shape(value if isinstance(value, np.ndarray) else 0):
             raise ValueError(
                 f"{name} holds {key}, which has an entry for every row: a run without "
@@ -198,7 +201,8 @@ def _check_held(name, function, n_rows):
             )
 
 
-def _size(array, axis=None):
+def _largest_entry(array, axis=None):
+    """Largest absolute entry along ``axis``, one instead of zero."""
     size = np.abs(array).max(axis=axis, initial=0.0)
     return np.where(size > 0, size, 1.0)
 
@@ -209,8 +213,10 @@ def map_arrays(function, *trees):
     if first is None:
         return None
     if isinstance(first, dict):
-        trees_of = {key: [tree[key] for tree in trees] for key in first}
-        return {key: map_arrays(function, *parts) for key, parts in trees_of.items()}
+        parts_by_key = {key: [tree[key] for tree in trees] for key in first}
+        return {
+            key: map_arrays(function, *parts) for key, parts in parts_by_key.items()
+        }
     if isinstance(first, tuple):
         results = [map_arrays(function, *parts) for parts in zip(*trees)]
         return type(first)(*results) if hasattr(first, "_fields") else tuple(results)
