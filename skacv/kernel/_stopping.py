@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .._estimator.estimates.left_out import FEWEST_ROWS, unseen_folds
+from .._estimator.estimates.folds import unseen_folds
+from .._estimator.estimates.left_out import FEWEST_ROWS
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import to_python_scalar
 from .._estimator.run.fit import TrajectoryModel

@@ -16,8 +16,8 @@ from .._estimator.parameters import set_parameters, takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
 from ..optim.losses import Loss
 from ..optim.namespaces import to_device_of, to_numpy
+from ..risk.held_out_rows import HeldOutResiduals
 from ..risk.intervals import (
-    HeldOutResiduals,
     checked_coverage,
     intervals_around,
     sizes_by_prediction,

@@ -10,8 +10,7 @@ from sklearn.base import is_classifier
 from .._estimator.estimates.fitted_state import MOST_RESIDUALS
 from .._estimator.estimates.held_out import HeldOutLosses
 from ..optim.losses import SquaredError
-from ..risk.held_out_rows import units_of
-from ..risk.intervals import HeldOutResiduals
+from ..risk.held_out_rows import HeldOutResiduals, units_of
 from ..risk.prediction_sets import HeldOutScores
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, BlendRows

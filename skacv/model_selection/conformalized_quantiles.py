@@ -12,8 +12,8 @@ from .._estimator.estimates.left_out import held_out_rows
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._typing import RandomState
+from ..risk.held_out_rows import HeldOutResiduals
 from ..risk.intervals import (
-    HeldOutResiduals,
     checked_coverage,
     intervals_between,
 )

@@ -22,7 +22,6 @@ hierarchical data"). Several residuals of one row count as a group.
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,44 +29,6 @@ import numpy as np
 ROUNDING = np.sqrt(np.finfo(float).eps)
 # The size of a residual is a mean over so many rows at least: fewer would be noisier.
 FEWEST_ROWS = 20
-
-
-class HeldOutResiduals(NamedTuple):
-    """Held-out residuals and predictions of rows, for prediction intervals."""
-
-    # In units of the spread of targets under the loss, (n_held_out[, n_targets]).
-    residuals: np.ndarray
-    # None where only the residuals are known.
-    predictions: np.ndarray | None
-    # The unit of every row, numbered from 0, (n_held_out,); None: each row is a unit.
-    units: np.ndarray | None
-
-    @property
-    def n_units(self):
-        """Number of units of rows: as many residuals count."""
-        return len(self.residuals) if self.units is None else int(self.units.max()) + 1
-
-    def at_most(self, n_rows):
-        """At most ``n_rows`` of the rows, in whole units that are drawn at random."""
-        indices, units = drawn_units(len(self.residuals), self.units, n_rows)
-        predictions = self.predictions
-        if predictions is not None:
-            predictions = predictions[indices]
-        return HeldOutResiduals(self.residuals[indices], predictions, units)
-
-
-def drawn_units(n_rows, units, most):
-    """Indices of at most ``most`` rows, of units drawn at random, and their units."""
-    if n_rows <= most:
-        return slice(None), units
-    unit_of_row = np.arange(n_rows) if units is None else units
-    n_rows_of = np.bincount(unit_of_row)
-    order = np.random.default_rng(0).permutation(len(n_rows_of))
-    n_drawn = max(1, np.searchsorted(np.cumsum(n_rows_of[order]), most, "right"))
-    indices = np.flatnonzero(np.isin(unit_of_row, order[:n_drawn]))
-    if units is not None:
-        _, units = np.unique(units[indices], return_inverse=True)
-    return indices, units
 
 
 def checked_coverage(coverage):

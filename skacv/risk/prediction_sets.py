@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .intervals import drawn_units, rank_of, ranked
+from .held_out_rows import drawn_units
+from .intervals import rank_of, ranked
 
 
 def likelier_classes(probabilities):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from skacv.optim.losses import Poisson, SquaredError
+from skacv.risk.held_out_rows import HeldOutResiduals
 from skacv.risk.intervals import (
-    HeldOutResiduals,
     around_predictions,
     checked_coverage,
     intervals_around,

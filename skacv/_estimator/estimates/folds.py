@@ -1,7 +1,8 @@
-"""Folds of ``cv``: the splitter, the arguments of its split, and the folds of a fit."""
+"""Folds of ``cv``: the splitter, the folds of a fit, and their fitted attributes."""
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from numbers import Integral
 from typing import Any
@@ -23,9 +24,14 @@ from sklearn.utils.metadata_routing import (
 )
 
 from ..._compat import _num_samples
+from ...optim.array_path import path_values
+from ...risk.held_out_rows import error_of_repeats, mean_with_error, units_of
+from ...risk.left_out.replicas import leave_folds_out
 from ..collections import is_collection
 from ..data.checks import validated_groups
 from ..data.training_data import positions
+from .held_out import HeldOutPath
+from .left_out import mean_losses, parallel_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,3 +221,64 @@ def row_numbers(rows, n_rows, name):
     if rows.size and (rows.min() < 0 or rows.max() >= n_rows):
         raise ValueError(f"{name} has rows beyond the {n_rows} samples.")
     return rows
+
+
+def unseen_folds(folds, seen):
+    """The folds without held-out rows that a preconditioner has seen."""
+    unseen = []
+    for fitted, held_out in folds:
+        held_out = held_out[~np.isin(held_out, seen)]
+        if len(held_out):
+            unseen.append((fitted, held_out))
+    if folds and not unseen:
+        raise ValueError(
+            "All rows that cv tests on are in the preconditioner's subsample, which "
+            "cannot be left out. Use a smaller subsample_size, or n_components=0."
+        )
+    return unseen
+
+
+def read_folds(run):
+    """Fitted attributes of cross-validation on the folds of ``cv``."""
+    estimator, trajectory, data = run.estimator, run.trajectory, run.data
+    problem, folds = data.problem, unseen_folds(run.folds, trajectory.rows_seen())
+    if run.side_runs is not None:
+        run.side_runs.check_stable(trajectory)
+        record = run.side_runs.recorded(len(trajectory.coef))
+    else:
+        rule, parallel = (
+            estimator._spec().refit(data),
+            parallel_blocks(estimator.n_jobs),
+        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            record = leave_folds_out(problem, trajectory, folds, rule, **parallel)
+    predictors = record.paths(problem.design, [rows for _, rows in folds])
+    # Mean losses of every iterate on the held-out rows of every fold.
+    by_fold, weights = [], []
+    for fold, (predictor, (_, rows)) in enumerate(zip(predictors, folds)):
+        weights_of_fold = problem.row_weights[rows, 0]
+        weights.append(weights_of_fold.sum())
+        shares = weights_of_fold.astype(np.float64)
+        shares /= weights_of_fold.sum(dtype=np.float64)
+        losses = partial(
+            path_values, problem.loss, problem.target[rows], shares, predictor
+        )
+        values = run.so_far.first(("cv", fold), len(predictor), losses)
+        by_fold.append(problem.reported_losses(values))
+    by_fold, (samples, targets) = np.stack(by_fold, axis=1), data.held_out(folds)
+    path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
+    if len(folds) == 1:  # no spread over folds, but over rows or groups
+        units = units_of(samples[0], run.groups)
+        path, se_path = mean_losses(np.asarray(predictors[0]), folds[0][1], data, units)
+    elif data.sample_weights is not None:  # a summary has each row in one fold
+        rows = np.concatenate(samples)
+        se_path = se_path * error_of_repeats(rows, data.sample_weights[rows])
+    paths = data.held_out_paths(record, folds)
+    return {
+        "cv_path_": path,
+        "cv_se_path_": se_path,
+        "cv_fold_path_": by_fold,
+        "cv_prediction_path_": HeldOutPath(paths, data.predictions(estimator)),
+        "cv_indices_": samples,
+        "cv_target_": targets,
+    }

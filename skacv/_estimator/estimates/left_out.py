@@ -1,33 +1,27 @@
-"""Rows and folds to leave out, and the resulting fitted attributes."""
-
-from functools import partial
+"""Single rows to leave out, the resulting fitted attributes, and held-out residuals."""
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ...optim.array_path import path_values
 from ...optim.blocks import blocks
 from ...optim.trajectory import Trajectory, phases_up_to
 from ...risk.cost import RunCost, n_rows_worth
 from ...risk.held_out_rows import (
-    error_of_repeats,
+    HeldOutResiduals,
     have_repeats,
     losses_of,
     mean_with_error,
     units_of,
 )
-from ...risk.intervals import HeldOutResiduals
 from ...risk.left_out.methods import (
     LeaveOneOutTask,
     coefficients_without,
     leave_one_out,
 )
-from ...risk.left_out.replicas import leave_folds_out
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
-from .held_out import HeldOutPath
 
 # Leave-one-out needs so many rows: a run is fitted to two or more.
 FEWEST_ROWS = 3
@@ -82,7 +76,7 @@ def read_leave_one_out(run):
             rows,
             rule=spec.refit(data),
             correction=spec.corrects_loo,
-            **_parallel(estimator.n_jobs),
+            **parallel_blocks(estimator.n_jobs),
         )
         attributes = _attributes(run, rows, predictors)
     if not np.isfinite(attributes["loo_prediction_path_"][-1]).all():
@@ -99,7 +93,7 @@ def _attributes(run, rows, predictors):
     Predictions overwrite the predictors, which may be the largest array of a fit.
     """
     data = run.data
-    path, se_path = _path(predictors, rows, data)
+    path, se_path = mean_losses(predictors, rows, data)
     predictions = data.predictions(run.estimator)(predictors)
     order = np.argsort(data.rows[rows])
     if (np.diff(order) != 1).any():
@@ -209,7 +203,7 @@ def coefficients_without_rows(estimator):
     settings = {
         "rule": spec.refit(data),
         "correction": spec.corrects_loo,
-        **_parallel(estimator.n_jobs),
+        **parallel_blocks(estimator.n_jobs),
     }
     task = LeaveOneOutTask.of(data.problem, trajectory, rows, **settings)
     for k, part in enumerate(task.outputs()):
@@ -217,65 +211,7 @@ def coefficients_without_rows(estimator):
         yield data.without_rows(coef, shift, k)
 
 
-def read_folds(run):
-    """Fitted attributes of cross-validation on the folds of ``cv``."""
-    estimator, trajectory, data = run.estimator, run.trajectory, run.data
-    problem, folds = data.problem, unseen_folds(run.folds, trajectory.rows_seen())
-    if run.side_runs is not None:
-        run.side_runs.check_stable(trajectory)
-        record = run.side_runs.recorded(len(trajectory.coef))
-    else:
-        rule, parallel = estimator._spec().refit(data), _parallel(estimator.n_jobs)
-        with np.errstate(over="ignore", invalid="ignore"):
-            record = leave_folds_out(problem, trajectory, folds, rule, **parallel)
-    predictors = record.paths(problem.design, [rows for _, rows in folds])
-    # Mean losses of every iterate on the held-out rows of every fold.
-    by_fold, weights = [], []
-    for fold, (predictor, (_, rows)) in enumerate(zip(predictors, folds)):
-        weights_of_fold = problem.row_weights[rows, 0]
-        weights.append(weights_of_fold.sum())
-        shares = weights_of_fold.astype(np.float64)
-        shares /= weights_of_fold.sum(dtype=np.float64)
-        losses = partial(
-            path_values, problem.loss, problem.target[rows], shares, predictor
-        )
-        values = run.so_far.first(("cv", fold), len(predictor), losses)
-        by_fold.append(problem.reported_losses(values))
-    by_fold, (samples, targets) = np.stack(by_fold, axis=1), data.held_out(folds)
-    path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
-    if len(folds) == 1:  # no spread over folds, but over rows or groups
-        units = units_of(samples[0], run.groups)
-        path, se_path = _path(np.asarray(predictors[0]), folds[0][1], data, units)
-    elif data.sample_weights is not None:  # a summary has each row in one fold
-        rows = np.concatenate(samples)
-        se_path = se_path * error_of_repeats(rows, data.sample_weights[rows])
-    paths = data.held_out_paths(record, folds)
-    return {
-        "cv_path_": path,
-        "cv_se_path_": se_path,
-        "cv_fold_path_": by_fold,
-        "cv_prediction_path_": HeldOutPath(paths, data.predictions(estimator)),
-        "cv_indices_": samples,
-        "cv_target_": targets,
-    }
-
-
-def unseen_folds(folds, seen):
-    """The folds without held-out rows that a preconditioner has seen."""
-    unseen = []
-    for fitted, held_out in folds:
-        held_out = held_out[~np.isin(held_out, seen)]
-        if len(held_out):
-            unseen.append((fitted, held_out))
-    if folds and not unseen:
-        raise ValueError(
-            "All rows that cv tests on are in the preconditioner's subsample, which "
-            "cannot be left out. Use a smaller subsample_size, or n_components=0."
-        )
-    return unseen
-
-
-def _parallel(n_jobs):
+def parallel_blocks(n_jobs):
     """Arguments for blocks of replicas side by side, none with a single job."""
     n_blocks = effective_n_jobs(n_jobs)
     if n_blocks == 1:
@@ -286,7 +222,7 @@ def _parallel(n_jobs):
     }
 
 
-def _path(predictors, rows, data, units=None):
+def mean_losses(predictors, rows, data, units=None):
     """Weighted mean of the losses of the rows, and its standard error over units.
 
     Shapes: units (n_rows,); returned (2, n_iterates).

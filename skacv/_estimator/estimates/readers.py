@@ -18,11 +18,10 @@ from ...optim.array_path import ArrayPath, PathCache
 from ...optim.trajectory import Trajectory
 from ..data.training_data import TrainingData
 from ..parameters import to_python_scalar
-from .folds import ShuffledFolds
+from .folds import ShuffledFolds, read_folds
 from .left_out import (
     FEWEST_ROWS,
     held_out_residuals,
-    read_folds,
     read_leave_one_out,
     rows_to_choose_by,
 )

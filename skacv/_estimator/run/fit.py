@@ -29,8 +29,7 @@ from ..data.row_space import phases_on
 from ..data.training_data import column_data, replace_fitted
 from ..devices import attributes_on_device_of, in_numpy
 from ..estimates.fitted_state import MOST_KEPT
-from ..estimates.folds import routing_of
-from ..estimates.left_out import unseen_folds
+from ..estimates.folds import routing_of, unseen_folds
 from ..estimates.readers import ESTIMATES, read
 from ..parameters import are_same, snapshot
 from .compared import ComparedModel
