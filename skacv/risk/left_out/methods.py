@@ -178,7 +178,8 @@ READ = {"screened": _screened, "linearised": _linearised, "replicas": _replicate
 
 
 def _replay_without_rows(problem, trajectory, rule, rows):
-    held_out, all_rows = rows[:, None], np.arange(len(problem.target))
-    folds = [(np.delete(all_rows, fold), fold) for fold in held_out]
-    coef, record = record_of_replicas(problem, trajectory, rule, folds)
+    train_mask = np.ones((len(problem.target), len(rows)), dtype=bool)
+    train_mask[rows, np.arange(len(rows))] = False
+    held_out = rows[:, None]
+    coef, record = record_of_replicas(problem, trajectory, rule, train_mask, held_out)
     return record.predictors(problem.design, held_out), np.moveaxis(coef, 2, 0)

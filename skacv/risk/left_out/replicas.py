@@ -28,15 +28,16 @@ def replayed(problem, trajectory, weights):
         yield iterates.state.current
 
 
-def record_of_replicas(problem, trajectory, rule, folds):
-    """The last coefficients of replicas, one for each fold, and their FoldRecord.
+def record_of_replicas(problem, trajectory, rule, counts, held_out):
+    """The last coefficients of replicas that leave rows out, and their FoldRecord.
 
-    Shapes: returned coef (n_columns, n_outputs, n_replicas).
+    Shapes: counts (n_rows, n_replicas), how often a replica has a row; returned coef
+    (n_columns, n_outputs, n_replicas).
     """
-    # A fold is a pair: the rows that a replica is fitted on, and the rows held out.
-    weights = rule.without(problem, counts_in(folds, len(problem.target)))
+    # ``held_out`` are the rows that every replica leaves out.
+    weights = rule.without(problem, counts)
     fits, start = WeightedFits(problem, weights), None
-    recorded = RecordedFolds(problem, fits, [held_out for _, held_out in folds])
+    recorded = RecordedFolds(problem, fits, held_out)
     for last in replayed(problem, trajectory, weights):
         start = last if start is None else start
         recorded.add(last)
@@ -51,10 +52,16 @@ def leave_folds_out(problem, trajectory, folds, rule, n_blocks=1, map=map):
     rule = rule.of_run(trajectory, np.concatenate([rows for _, rows in folds]))
     size = min(replicas_at_a_time(problem), -(-len(folds) // n_blocks))
     blocks = [folds[block] for block in slices(len(folds), size)]
-    record_block = partial(record_of_replicas, problem, trajectory, rule)
-    records = [record for _, record in map(record_block, blocks)]
+    record_block = partial(_record_of_folds, problem, trajectory, rule)
+    records = list(map(record_block, blocks))
     held_out = [[rows for _, rows in block] for block in blocks]
     return FoldRecord.joined(records, problem.design, held_out)
+
+
+def _record_of_folds(problem, trajectory, rule, folds):
+    counts = counts_in(folds, len(problem.target))
+    held_out = [held_out for _, held_out in folds]
+    return record_of_replicas(problem, trajectory, rule, counts, held_out)[1]
 
 
 def fits_that_rise(fits, start, end):

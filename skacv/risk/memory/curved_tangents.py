@@ -106,7 +106,7 @@ class Projection:
     total: np.ndarray  # (n_groups,)
     mean_curvature: np.ndarray  # the factor of Z in later shocks, (n_groups,)
 
-    def apply(self, tangents):
+    def estimates(self, tangents):
         """The estimate of Z from every tangent, (n_groups, n_tangents)."""
         products = einsum("jkc,jkc->kc", self.vectors, tangents)
         if len(self.total) < len(products):  # coupled outputs are one group
@@ -160,7 +160,7 @@ class CurvedTangents(Tangents):
         point, D = self._point(step), self._curvature(step.t)
         curved_products, change = self._on_set.curvature_products(D, point)
         projection = self._on_set.projection(D, curved_products)
-        self._read(step.t, slice(None), projection.apply(self._current))
+        self._read(step.t, slice(None), projection.estimates(self._current))
         shocks = self._shocks(
             step.t, slice(None), projection, point, self._sign_products, curved_products
         )
@@ -172,7 +172,7 @@ class CurvedTangents(Tangents):
         last = len(self.temporal)
         if step.t + 1 == last:
             projection = self._projection_of(self._on_set, self._curvature(last))
-            self._read(last, slice(None), projection.apply(self._current))
+            self._read(last, slice(None), projection.estimates(self._current))
 
     def _curvature(self, t):
         return self._points.curvature(t).astype(self._dtype)
@@ -185,7 +185,7 @@ class CurvedTangents(Tangents):
     def _shocks(self, t, groups, projection, point, sign_products, curved_products):
         """The shocks X'(r (V + c D Z)) of all tangents; Z is estimated at ``point``."""
         self.mean_curvature[t, groups] = projection.mean_curvature
-        Z = projection.apply(point) @ self._mixing
+        Z = projection.estimates(point) @ self._mixing
         slope_factor, curvature_factor = self._shocks_of(
             self.temporal[t], Z, projection.total
         )
@@ -214,7 +214,7 @@ class BatchTangents(CurvedTangents):
         # Only the rows of the batch have shocks that depend on Z.
         mean_curvature = len(batch) / len(D) * projection.mean_curvature
         projection = replace(projection, mean_curvature=mean_curvature)
-        self._read(step.t, slice(None), projection.apply(self._current))
+        self._read(step.t, slice(None), projection.estimates(self._current))
         curved_products, change = self._on_set.part(batch).curvature_products(
             D[batch], point
         )
@@ -260,7 +260,7 @@ class PassTangents(CurvedTangents):
         for position, batch in enumerate(step.update.batches):
             projection = self._projection_of(self._on_set.part(batch), D[batch])
             groups = slice(position * n_groups, (position + 1) * n_groups)
-            self._read(t + 1, groups, projection.apply(self._current))
+            self._read(t + 1, groups, projection.estimates(self._current))
 
 
 class UserTangents(CurvedTangents):
