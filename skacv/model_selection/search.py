@@ -411,6 +411,10 @@ class Search:
                 corrected = compared.corrected_score(self.rng)
             except Uncorrected as reason:
                 corrected = str(reason)
+        # Members whose paths are shown in the loss of the best one.
+        alike = list(self.losses or [best])
+        if self.losses and self.shared_loss is None:
+            alike = compared.alike(self.losses)
         predictions = averages = None
         if self.has_rows:
             predictions, rows = compared.held_out_predictions()
@@ -439,7 +443,7 @@ class Search:
             "results_": results,
             "_best_indices": compared.best_indices,
             "_fold_scores": compared.fold_scores(),
-            "_alike": compared.alike(self.losses) if self.losses else [best],
+            "_alike": alike,
             "_path_error": compared.path_errors[best],
             "_corrected": corrected,
             "_held_out_prediction": averages,
