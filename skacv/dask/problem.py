@@ -279,5 +279,5 @@ def fold_fits(problem, means_of_folds):
     means = Means(*(np.concatenate(pair, axis=-1) for pair in pairs))
     columns = None
     if problem.spreads is not None and len(weight):
-        columns = problem.spreads.maps(problem, train_means).beside_the_run(1)
+        columns = problem.spreads.maps(problem, train_means).after_identity_maps(1)
     return FitsOnWorkers(problem, LeftOut(np.arange(-1, len(weight))), means, columns)

@@ -71,7 +71,7 @@ class FoldRuns(SideRuns):
 def _check_step(fits, fold, phases):
     problem = fits.problem
     left_out = LeftOut(fits.left_out.numbers[[fold]])
-    columns = fits.columns and fits.columns.of_fits([fold])
+    columns = fits.columns and fits.columns.for_fits([fold])
     fold_fit = FitsOnWorkers(problem, left_out, fits.means.part([fold]), columns)
     bound = problem.loss.curvature_bound(problem.target_range)
     curvature = bound * fold_fit.top_eigenvalue()

@@ -1,4 +1,4 @@
-"""Columns that every fit standardises by its own rows."""
+"""Standardised columns of fits, each by the fit's own rows."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ColumnMaps:
-    """Columns of a design as every fit standardises them: factor (x - center).
+    """Maps from a design's columns to those of every fit: factor (x - center).
 
     Shapes: factor, center (n_columns, n_fits)."""
 
@@ -17,15 +17,15 @@ class ColumnMaps:
     def as_dtype(self, dtype):
         return ColumnMaps(self.factor.astype(dtype), self.center.astype(dtype))
 
-    def of_columns(self, index):
+    def for_columns(self, index):
         return ColumnMaps(self.factor[index], self.center[index])
 
-    def of_fits(self, fits):
+    def for_fits(self, fits):
         return ColumnMaps(self.factor[:, fits], self.center[:, fits])
 
-    def beside_the_run(self, n_before):
-        """These maps after those of ``n_before`` fits on the design itself."""
-        ones = np.ones((len(self.factor), n_before))
+    def after_identity_maps(self, n_identities):
+        """The identity maps of ``n_identities`` fits, and then these maps."""
+        ones = np.ones((len(self.factor), n_identities))
         return ColumnMaps(
             np.concatenate([ones, self.factor], axis=1),
             np.concatenate([0 * ones, self.center], axis=1),
@@ -33,20 +33,24 @@ class ColumnMaps:
 
     def coefficients(self, coef):
         """Coefficients of the design's columns, (..., n_columns, n_outputs, n_fits)."""
+        # The centres add the :meth:`intercepts` to the predictors.
         return coef * self.factor[:, None]
 
     def intercepts(self, coef):
-        """Shifts of the predictors by the centres, (..., n_outputs, n_fits)."""
+        """Intercepts (..., n_outputs, n_fits), for coefficients of design's columns."""
         return -np.einsum("jf,...jkf->...kf", self.center, coef)
 
     def gradient(self, products, total):
-        """The gradient, written over the design's products with slopes."""
+        """Gradients of the fits, from the design's ``products`` with slopes, in place.
+
+        Shapes: products (n_columns, n_outputs, n_fits); total (n_outputs, n_fits), the
+        sums of the slopes."""
         products -= self.center[:, None] * total
         products *= self.factor[:, None]
         return products
 
     def hessians(self, products, sums, totals):
-        """Hessians of weighted sums of losses, from moments of the design's columns.
+        """Hessians of the fits, from weighted moments of the design's columns.
 
         Shapes: products (n_fits, k, k, n_columns, n_columns); sums (n_fits, k, k,
         n_columns); totals (n_fits, k, k)."""
@@ -58,7 +62,7 @@ class ColumnMaps:
         hessians += totals[..., None, None] * center[..., None] * center[..., None, :]
         return hessians * factor[..., None] * factor[..., None, :]
 
-    def norms(self, norms, n_rows):
+    def norm_bounds(self, norms, n_rows):
         """Upper bounds of the norms of every fit's columns, (n_fits, n_columns)."""
         bounds = norms[:, None] + np.sqrt(n_rows) * np.abs(self.center)
         return (bounds * self.factor).T

@@ -17,6 +17,8 @@ class Shares:
         full = self.curvature + (step.penalty.common_curvature() or 0.0)
         factor, earlier = step.update.multipliers(full)
         # The update is affine, and its fixed point is the minimum.
-        end = np.divide(self.curvature, full, out=np.zeros_like(full), where=full > 0)
-        following = end + factor * (self.current - end) + earlier * (self.earlier - end)
+        limit = np.divide(self.curvature, full, out=np.zeros_like(full), where=full > 0)
+        following = (
+            limit + factor * (self.current - limit) + earlier * (self.earlier - limit)
+        )
         self.earlier, self.current = self.current, following

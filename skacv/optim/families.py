@@ -70,34 +70,35 @@ class Weighted(ComparesArrays, Penalty):
         is_common = self.penalty.curvature == 0 or np.ptp(self.weights) == 0
         return super().common_curvature() if is_common else None
 
-    def _beside(self, coef):
-        return _beside(self.weights.astype(coef.dtype, copy=False), coef.ndim)
+    def _weights_for(self, coef):
+        """Weights in the precision of coefficients, with which they broadcast."""
+        return _as_columns(self.weights.astype(coef.dtype, copy=False), coef.ndim)
 
     def terms(self, coef: np.ndarray) -> np.ndarray:
-        weights = self._beside(coef)
-        # A coefficient of weight zero may be where its term is infinite.
+        weights = self._weights_for(coef)
+        # Without a weight the term may be infinite, of a negative number for instance.
         return weights * np.where(weights > 0, self.penalty.terms(coef), 0)
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         if self.is_linear:
             return point
-        return self.penalty.prox(point, step_size * self._beside(point))
+        return self.penalty.prox(point, step_size * self._weights_for(point))
 
     def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
-        return self.penalty.prox_derivative(coef, step_size * self._beside(coef))
+        return self.penalty.prox_derivative(coef, step_size * self._weights_for(coef))
 
     def smooth_gradient(self, coef: np.ndarray) -> np.ndarray:
-        return self._beside(coef) * self.penalty.smooth_gradient(coef)
+        return self._weights_for(coef) * self.penalty.smooth_gradient(coef)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
-        return self._beside(coef) * self.penalty.gradient(coef)
+        return self._weights_for(coef) * self.penalty.gradient(coef)
 
     def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
-        return self._beside(coef) * self.penalty.hessian_diagonal(coef)
+        return self._weights_for(coef) * self.penalty.hessian_diagonal(coef)
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
-        held = self.weights > 0
-        relative = gradient[held] / self._beside(gradient)[held]
+        is_penalized = self.weights > 0
+        relative = gradient[is_penalized] / self._weights_for(gradient)[is_penalized]
         return self.penalty.largest_strength(relative, smoothness)
 
     def on(self, index: np.ndarray) -> Penalty:
@@ -146,7 +147,7 @@ class Grouped(ComparesArrays, Penalty):
 
     @cached_property
     def _members(self):
-        """Ones where a coefficient is in a group, (n_groups, n_columns)."""
+        """The membership matrix (n_groups, n_columns), one if a group has a column."""
         n_columns = len(self.groups)
         positions = self.groups, np.arange(n_columns)
         shape = len(self.weights), n_columns
@@ -171,12 +172,12 @@ class Grouped(ComparesArrays, Penalty):
         return (self._members @ flat).reshape(len(self.weights), *array.shape[1:])
 
     def _threshold(self, step_size, ndim):
-        return step_size * self.strength * _beside(self.weights, ndim)
+        return step_size * self.strength * _as_columns(self.weights, ndim)
 
     def on(self, index: np.ndarray) -> Penalty:
-        """The penalty of the coefficients in ``index``, which has whole groups."""
-        kept, groups = np.unique(self.groups[index], return_inverse=True)
-        return replace(self, groups=groups, weights=self.weights[kept])
+        """The penalty of the coefficients in ``index``, all of some groups."""
+        group_numbers, groups = np.unique(self.groups[index], return_inverse=True)
+        return replace(self, groups=groups, weights=self.weights[group_numbers])
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
         raise ValueError(
@@ -186,9 +187,9 @@ class Grouped(ComparesArrays, Penalty):
         )
 
     def expand_to_groups(self, mask: np.ndarray) -> np.ndarray:
-        touched = np.zeros(len(self.weights), dtype=bool)
-        touched[self.groups[mask]] = True
-        return touched[self.groups]
+        has_member = np.zeros(len(self.weights), dtype=bool)
+        has_member[self.groups[mask]] = True
+        return has_member[self.groups]
 
 
 class GroupL2(Grouped):
@@ -199,43 +200,45 @@ class GroupL2(Grouped):
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         norms, threshold = self.norms(point), self._threshold(step_size, point.ndim)
-        share = threshold / np.where(norms > 0, norms, 1)
-        kept = np.where(norms > threshold, 1 - share, threshold == 0)
-        return point * kept.astype(point.dtype)[self.groups] + 0.0  # no -0
+        threshold_share = threshold / np.where(norms > 0, norms, 1)
+        factor = np.where(norms > threshold, 1 - threshold_share, threshold == 0)
+        return point * factor.astype(point.dtype)[self.groups] + 0.0  # no -0
 
     def prox_tangent(
         self, coef: np.ndarray, step_size: StepSize, tangents: np.ndarray
     ) -> np.ndarray:
-        """With b = prox(u) and e = b / ||b||: (||b|| d + threshold e e'd) / ||u||."""
+        """(||b|| d + threshold e e'd) / ||u||, with b = prox(u), e = b / ||b||."""
         norms, threshold = self.norms(coef), self._threshold(step_size, coef.ndim)
-        moves = norms > 0
-        length = np.where(moves, norms + threshold, 1)  # ||u||
-        kept = np.where(moves, norms / length, threshold == 0)
-        direction = coef / np.where(moves, norms, 1)[self.groups]
-        along = self._sums(direction * tangents)
-        tangent = kept[self.groups] * tangents
-        tangent += direction * (threshold / length * along)[self.groups]
+        is_nonzero = norms > 0
+        length = np.where(is_nonzero, norms + threshold, 1)  # ||u||
+        factor = np.where(is_nonzero, norms / length, threshold == 0)
+        direction = coef / np.where(is_nonzero, norms, 1)[self.groups]
+        along_direction = self._sums(direction * tangents)
+        tangent = factor[self.groups] * tangents
+        tangent += direction * (threshold / length * along_direction)[self.groups]
         return tangent.astype(tangents.dtype, copy=False)
 
     def support(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
-        moves = (self.norms(coef) > 0) | (self._threshold(step_size, coef.ndim) == 0)
-        return moves[self.groups]
+        is_nonzero = (self.norms(coef) > 0) | (
+            self._threshold(step_size, coef.ndim) == 0
+        )
+        return is_nonzero[self.groups]
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
-        held = self.weights > 0
-        weights = _beside(self.weights[held], gradient.ndim)
-        return float((self.norms(gradient)[held] / weights).max(initial=0))
+        is_penalized = self.weights > 0
+        weights = _as_columns(self.weights[is_penalized], gradient.ndim)
+        return float((self.norms(gradient)[is_penalized] / weights).max(initial=0))
 
 
-def _beside(weights, ndim):
+def _as_columns(weights, ndim):
     return weights.reshape(-1, *(1,) * (ndim - 1))
 
 
-def _check_weights(penalty, n_own, n_columns):
+def _check_weights(penalty, n_expected, n_columns):
     name, weights = type(penalty).__name__, penalty.weights
-    if n_own != n_columns:
+    if n_expected != n_columns:
         raise ValueError(
-            f"{name} is for {n_own} coefficients, but there are {n_columns}."
+            f"{name} is for {n_expected} coefficients, but there are {n_columns}."
         )
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"The weights of {name} must be finite and not negative.")

@@ -185,7 +185,7 @@ class WeightedFits:
         norms = self.problem.column_norms
         if self.columns is None:
             return norms[None]
-        return self.columns.norms(norms, len(self.target))
+        return self.columns.norm_bounds(norms, len(self.target))
 
     def value(self, predictor):
         """Losses of the fits, summed over the rows and the outputs, (n_fits,)."""
@@ -225,7 +225,7 @@ class WeightedFits:
 
     def on_columns(self, design, index):
         """The fits on the columns in ``index``, whose design is ``design``."""
-        columns = self.columns and self.columns.of_columns(index)
+        columns = self.columns and self.columns.for_columns(index)
         rows = self.row_weights[:, 0]
         weights = Weights(rows, self.penalty_scale, self.refits_intercept, columns)
         problem = replace(self.problem, design=design)

@@ -16,8 +16,10 @@ def newton_direction(fits, penalty, iterate):
         # The Hessian, V diag(D + ridge) V', never changes: it is decomposed once.
         for r, ridge in enumerate(ridges[0, 0]):
             values, vectors = _eigenpairs(fits, r)
-            parts = vectors.T @ gradient[:, :, r]
-            gradient[:, :, r] = vectors @ (_inverse(values + ridge)[:, None] * parts)
+            coordinates = vectors.T @ gradient[:, :, r]
+            gradient[:, :, r] = vectors @ (
+                _inverse(values + ridge)[:, None] * coordinates
+            )
         return gradient
     predictor, size = fits.predictor_at(iterate), gradient[:, :, 0].size
     for r in range(fits.n_fits):
@@ -39,7 +41,7 @@ def inverse_hessians(fits, penalty, iterate):
     (n_columns, n_outputs, n_fits), size = coef.shape, coef[:, :, 0].size
     pairs = n_fits, n_outputs, n_outputs
 
-    def curvatures_of_block(rows, design, predictor):
+    def sums_of_block(rows, design, predictor):
         loss, target = fits.problem.loss, fits.target[rows, :, 0]
         curvature = np.stack(
             [loss.curvature_matrix(target, z) for z in np.moveaxis(predictor, 2, 0)],
@@ -52,7 +54,7 @@ def inverse_hessians(fits, penalty, iterate):
             sums += [design.t_dot(flat), curvature.sum(axis=0)]
         return [array.astype(np.float64, copy=False) for array in sums]
 
-    hessians, *sums = sum_over_blocks(fits, curvatures_of_block, coef)
+    hessians, *sums = sum_over_blocks(fits, sums_of_block, coef)
     hessians = hessians.reshape(*pairs, n_columns, n_columns)
     if fits.columns is not None:
         columns, totals = sums
@@ -99,5 +101,5 @@ def _weighted_hessian(fits, r, curvature):
 
 def _inverse(curvature):
     """One over increasing curvatures, zero for next to no curvature."""
-    is_seen = curvature > SINGULAR * curvature[-1]
-    return np.divide(1, curvature, where=is_seen, out=np.zeros_like(curvature))
+    is_positive = curvature > SINGULAR * curvature[-1]
+    return np.divide(1, curvature, where=is_positive, out=np.zeros_like(curvature))

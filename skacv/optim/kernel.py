@@ -44,9 +44,9 @@ class Rows:
 
     def part(self, index):
         """Some of these rows."""
-        every = np.arange(self.n_training)
-        numbers = every[self.index][index]
-        is_all = np.array_equal(numbers, every)
+        all_rows = np.arange(self.n_training)
+        numbers = all_rows[self.index][index]
+        is_all = np.array_equal(numbers, all_rows)
         scale = None if self.scale is None else self.scale[index]
         return replace(self, index=EVERY if is_all else as_slice(numbers), scale=scale)
 
@@ -62,10 +62,10 @@ class Rows:
         if isinstance(self.index, slice):
             dual[self.index] = slopes
         else:  # a row may be there more than once
-            ones, every = np.ones(len(self), slopes.dtype), np.arange(len(self))
+            ones, all_rows = np.ones(len(self), slopes.dtype), np.arange(len(self))
             shape = self.n_training, len(self)
-            placing = sparse.csr_matrix((ones, (self.index, every)), shape)
-            dual[:] = placing @ slopes
+            scatter_matrix = sparse.csr_matrix((ones, (self.index, all_rows)), shape)
+            dual[:] = scatter_matrix @ slopes
         if self.center is not None:
             dual -= self.center.weights * total
         if self.has_constant:
@@ -84,7 +84,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedVectors:
+class ScatteredVectors:
     """Columns of dual coefficients from slopes (n_rows, q) of few rows, not formed."""
 
     rows: Rows
@@ -134,8 +134,8 @@ class KernelDesign(Design):
 
     def centered(self, weights):
         weights = weights.astype(np.float64)
-        alone = Rows(self.row_map.n_training, self.row_map.index)
-        weights = alone.scatter(weights / weights.sum())
+        uncentered = Rows(self.row_map.n_training, self.row_map.index)
+        weights = uncentered.scatter(weights / weights.sum())
         values = self.matrix.dot(EVERY, weights).astype(np.float64)
         center = Center(weights, values, float(np.vdot(weights, values)))
         return self._with(replace(self.row_map, center=center))
@@ -164,7 +164,7 @@ class KernelDesign(Design):
         return np.einsum("jk,jk->k", dual, values)
 
     def directions(self, vectors, norms):
-        return PlacedVectors(self.row_map, vectors / norms)
+        return ScatteredVectors(self.row_map, vectors / norms)
 
     def covectors(self, directions):
         row_map, slopes = directions.rows, directions.rows.scaled(directions.slopes)

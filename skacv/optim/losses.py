@@ -170,9 +170,9 @@ def _softplus(predictor):
 def _sigmoid(predictor):
     """1 / (1 + exp(-z)), with NumPy's exp: several times as fast as SciPy's expit."""
     with np.errstate(over="ignore"):  # 1 / inf is right
-        share = np.exp(-predictor)
-    share += 1
-    return np.reciprocal(share, out=share)
+        result = np.exp(-predictor)
+    result += 1
+    return np.reciprocal(result, out=result)
 
 
 @dataclass(frozen=True)
@@ -184,18 +184,20 @@ class Multinomial(Loss):
     is_coupled = True
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        chosen = np.einsum("nk...,nk...->n...", target, predictor)
+        target_predictor = np.einsum("nk...,nk...->n...", target, predictor)
         largest, _, total = _exponentials(predictor)
-        return (largest + np.log(total) - chosen)[:, None]
+        return (largest + np.log(total) - target_predictor)[:, None]
 
     def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        derivative = _shares(predictor)
+        derivative = _softmax(predictor)
         derivative -= target
         return derivative
 
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        share = _shares(predictor)
-        return share[:, :, None] * (np.eye(share.shape[1]) - share[:, None, :])
+        probability = _softmax(predictor)
+        return probability[:, :, None] * (
+            np.eye(probability.shape[1]) - probability[:, None, :]
+        )
 
     def curvature_bound(self, target: np.ndarray) -> float:
         return 0.5
@@ -220,8 +222,8 @@ class Huber(Loss):
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         residual = target - predictor
-        inside = np.clip(residual, -self.threshold, self.threshold)
-        return inside * (residual - 0.5 * inside)
+        clipped = np.clip(residual, -self.threshold, self.threshold)
+        return clipped * (residual - 0.5 * clipped)
 
     def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.clip(predictor - target, -self.threshold, self.threshold)
@@ -294,8 +296,8 @@ class SmoothedHinge(Loss):
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         margin = 1 - target * predictor
-        inside = np.clip(margin, 0, self.smoothing)
-        return inside / self.smoothing * (margin - 0.5 * inside)
+        clipped = np.clip(margin, 0, self.smoothing)
+        return clipped / self.smoothing * (margin - 0.5 * clipped)
 
     def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         margin = 1 - target * predictor
@@ -375,7 +377,7 @@ def _exponentials(predictor):
     return largest, exponentials, np.einsum("nk...->n...", exponentials)
 
 
-def _shares(predictor):
+def _softmax(predictor):
     _, exponentials, total = _exponentials(predictor)
     exponentials /= total[:, None]
     return exponentials

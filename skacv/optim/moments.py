@@ -116,16 +116,16 @@ def pseudo_rows(moments):
     1) (H' R)_j, j = 1, ..., q + 1.
     """
     width = len(moments[0].mean)
-    turn = np.sqrt(width + 1) * helmert(width + 1).T
+    rotation = np.sqrt(width + 1) * helmert(width + 1).T
     rows, weights = [], []
     for group in moments:
         # R from scaled columns: small ones keep their digits next to large ones.
         covariance = group.scatter / group.weight
-        sizes = np.sqrt(np.clip(np.diagonal(covariance), 0, None))
-        divisors = np.where(sizes > 0, sizes, 1)
+        scales = np.sqrt(np.clip(np.diagonal(covariance), 0, None))
+        divisors = np.where(scales > 0, scales, 1)
         values, vectors = np.linalg.eigh(covariance / divisors / divisors[:, None])
-        root = (vectors * np.sqrt(np.clip(values, 0, None))).T * sizes
-        rows.append(group.mean + turn @ root)
+        root = (vectors * np.sqrt(np.clip(values, 0, None))).T * scales
+        rows.append(group.mean + rotation @ root)
         weights.append(group.weight / (width + 1))
     return np.concatenate(rows), np.repeat(weights, width + 1)
 
@@ -167,15 +167,17 @@ class GradientByMoments:
     def __init__(self, fits):
         problem = fits.problem
         (n_rows, n_columns), n_outputs = problem.design.shape, problem.target.shape[1]
-        one_by_rows = 2 * problem.design.n_stored * fits.n_fits * n_outputs
-        self.n_by_rows = n_rows * (n_columns + n_outputs) ** 2 // max(one_by_rows, 1)
+        cost_by_rows = 2 * problem.design.n_stored * fits.n_fits * n_outputs
+        self.n_gradients_by_rows = (
+            n_rows * (n_columns + n_outputs) ** 2 // max(cost_by_rows, 1)
+        )
         self.moments = None
 
     def gradient(self, fits, coef):
         """Gradients at coefficients, or None as long as they are taken by rows."""
-        if self.n_by_rows >= 0:
-            self.n_by_rows -= 1
-            if self.n_by_rows < 0:
+        if self.n_gradients_by_rows >= 0:
+            self.n_gradients_by_rows -= 1
+            if self.n_gradients_by_rows < 0:
                 self.moments = second_moments(fits)
         if self.moments is None:
             return None
@@ -199,10 +201,12 @@ def second_moments(fits):
     if groups is None:
         return None
     group, codes = groups
-    sample = np.empty(len(codes), np.intp)
-    sample[group] = np.arange(n_rows)
+    row_of_group = np.empty(len(codes), np.intp)
+    row_of_group[group] = np.arange(n_rows)
     # All weights of a group are those of the problem times a share for each fit.
-    shares = weights[sample] / problem.row_weights[sample].astype(np.float64)
+    shares = weights[row_of_group] / problem.row_weights[row_of_group].astype(
+        np.float64
+    )
     rounding = ROUNDINGS * np.finfo(problem.row_weights.dtype).eps
     expected = shares[group] * problem.row_weights
     if not np.allclose(weights, expected, rtol=rounding, atol=0):
@@ -210,18 +214,20 @@ def second_moments(fits):
     groups = moments_of(problem, group, len(shares))
     parts = [(moments.weight, moments.mean, moments.scatter) for moments in groups]
     totals, means, scatters = map(np.stack, zip(*parts))
-    sizes = totals[:, None] * shares
+    group_weights = totals[:, None] * shares
     gram, linear = [], []
-    for k, (share, size) in enumerate(zip(shares.T, sizes.T)):
+    for k, (share, group_weight) in enumerate(zip(shares.T, group_weights.T)):
         shift, factor = np.zeros(width), np.ones(n_columns)
         if fits.refits_intercept:
-            shift = size @ means / size.sum()
+            shift = group_weight @ means / group_weight.sum()
         elif fits.columns is not None:
             shift[:n_columns] = fits.columns.center[:, k]
         if fits.columns is not None:
             factor = fits.columns.factor[:, k].astype(np.float64)
         means_k = means - shift
-        moments_k = np.tensordot(share, scatters, axes=1) + (means_k.T * size) @ means_k
+        moments_k = (
+            np.tensordot(share, scatters, axes=1) + (means_k.T * group_weight) @ means_k
+        )
         columns = factor[:, None] * moments_k[:n_columns]
         gram.append(columns[:, :n_columns] * factor)
         linear.append(columns[:, n_columns:])

@@ -1,15 +1,15 @@
-"""Penalties g, each with its proximal operator and the derivative of that.
+"""Penalties g, their proximal operators, and the derivatives of these.
 
-A penalty belongs to one of three families, by what the prox of a coefficient depends
-on:
+A penalty belongs to one of three families:
 
 :class:`Uniform`
-    on the coefficient alone, the same function for all;
+    the prox of a coefficient depends on this coefficient alone, by one function for all
+    coefficients;
 :class:`~skacv.optim.families.Weighted`
-    the same with a weight for every coefficient, zero for unpenalised ones such as an
-    intercept;
+    a uniform penalty with a weight for every coefficient, zero if it is not penalised,
+    such as an intercept;
 :class:`~skacv.optim.families.Grouped`
-    on the coefficients of its group.
+    the prox of a coefficient depends on the coefficients of its group.
 
 A new penalty is a frozen dataclass deriving from :class:`Uniform` or ``Grouped`` (any
 uniform penalty may be weighted), with
@@ -219,7 +219,8 @@ def soft_threshold(point, threshold):
     return np.subtract(point, result, out=result)
 
 
-def is_moved(coef, threshold):
+def is_above_threshold(coef, threshold):
+    """Mask of the entries of a soft threshold's result that move with its point."""
     return (coef != 0) | (threshold == 0)
 
 
@@ -236,7 +237,7 @@ class L1(Uniform):
         return soft_threshold(point, step_size * self.strength)
 
     def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
-        return is_moved(coef, step_size * self.strength).astype(coef.dtype)
+        return is_above_threshold(coef, step_size * self.strength).astype(coef.dtype)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
         return self.strength * np.sign(coef)
@@ -264,8 +265,8 @@ class ElasticNet(Uniform):
         return soft_threshold(point, threshold) / self._shrinkage(step_size)
 
     def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
-        moves = is_moved(coef, step_size * self.strength * self.l1_ratio)
-        return (moves / self._shrinkage(step_size)).astype(coef.dtype)
+        is_above = is_above_threshold(coef, step_size * self.strength * self.l1_ratio)
+        return (is_above / self._shrinkage(step_size)).astype(coef.dtype)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
         slope = self.l1_ratio * np.sign(coef) + (1 - self.l1_ratio) * coef
@@ -297,8 +298,8 @@ class NonnegativeElasticNet(ElasticNet):
         return np.where(np.equal(step_size, 0), point, shifted)
 
     def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
-        moves = is_moved(coef, step_size)  # zero is a kink at any strength
-        return (moves / self._shrinkage(step_size)).astype(coef.dtype)
+        is_above = is_above_threshold(coef, step_size)  # zero is a kink at any strength
+        return (is_above / self._shrinkage(step_size)).astype(coef.dtype)
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         # A positive gradient keeps zero at zero whatever the strength is.
@@ -339,16 +340,16 @@ class MCP(Uniform):
     def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         size = np.abs(coef)
         slope = np.where(size < self.gamma * self.strength, self._slope(step_size), 1)
-        moves = is_moved(coef, step_size * self.strength)
-        return (slope * moves).astype(coef.dtype)
+        is_above = is_above_threshold(coef, step_size * self.strength)
+        return (slope * is_above).astype(coef.dtype)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
         slope = np.maximum(self.strength - np.abs(coef) / self.gamma, 0)
         return slope * np.sign(coef)
 
     def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
-        falls = np.abs(coef) < self.gamma * self.strength
-        return -falls.astype(coef.dtype) / self.gamma
+        is_concave = np.abs(coef) < self.gamma * self.strength
+        return -is_concave.astype(coef.dtype) / self.gamma
 
 
 @dataclass(frozen=True)
@@ -395,8 +396,8 @@ class SCAD(Uniform):
         size, strength = np.abs(coef), self.strength
         in_middle = (size > strength) & (size <= self.a * strength)
         slope = np.where(in_middle, self._slope(step_size), 1.0)
-        moves = is_moved(coef, step_size * strength)
-        return (slope * moves).astype(coef.dtype)
+        is_above = is_above_threshold(coef, step_size * strength)
+        return (slope * is_above).astype(coef.dtype)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
         falling = (self.a * self.strength - np.abs(coef)) / (self.a - 1)
@@ -404,8 +405,8 @@ class SCAD(Uniform):
 
     def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         size = np.abs(coef)
-        falls = (size > self.strength) & (size < self.a * self.strength)
-        return -falls.astype(coef.dtype) / (self.a - 1)
+        is_concave = (size > self.strength) & (size < self.a * self.strength)
+        return -is_concave.astype(coef.dtype) / (self.a - 1)
 
 
 PENALTIES = (

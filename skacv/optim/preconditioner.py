@@ -43,10 +43,10 @@ class Preconditioner(ComparesArrays):
         """The preconditioner from some rows (s,) of a design."""
         sample = design.rows(rows)
         inner = sample.smaller_gram().astype(np.float64, copy=False) / len(rows)
-        n_wanted = min(n_components + 1, len(inner))
-        eigenvalues, vectors = top_eigenpairs(inner, n_wanted, rng)
+        n_eigenpairs = min(n_components + 1, len(inner))
+        eigenvalues, vectors = top_eigenpairs(inner, n_eigenpairs, rng)
         share = damped_shares(eigenvalues, rounding)
-        top, following = eigenvalues[: len(share)], eigenvalues[len(share)]
+        top, next_eigenvalue = eigenvalues[: len(share)], eigenvalues[len(share)]
         vectors = vectors[:, : len(share)]
         vectors = sample.directions(vectors, np.sqrt(len(rows) * top))
         return cls(
@@ -55,23 +55,23 @@ class Preconditioner(ComparesArrays):
             vectors=vectors,
             covectors=sample.covectors(vectors),
             damping=1 - share,
-            sample_eigenvalue=float((top * share).max(initial=following)),
+            sample_eigenvalue=float((top * share).max(initial=next_eigenvalue)),
         )
 
     def dot(self, gradient):
         """P times an array (n_columns, ...)."""
-        return self._with(self.damping, gradient)
+        return self._damp(self.damping, gradient)
 
     def root(self, coef):
         """The square root of P times an array (n_columns, ...)."""
-        return self._with(1 - np.sqrt(1 - self.damping), coef)
+        return self._damp(1 - np.sqrt(1 - self.damping), coef)
 
-    def _with(self, damping, array):
+    def _damp(self, damping, array):
         flat = array.reshape(len(array), -1)
         covectors = self.covectors.astype(array.dtype, copy=False)
-        parts = damping[:, None].astype(array.dtype) * (covectors.T @ flat)
+        projections = damping[:, None].astype(array.dtype) * (covectors.T @ flat)
         vectors = self.vectors.astype(array.dtype, copy=False)
-        return array - (vectors @ parts).reshape(array.shape)
+        return array - (vectors @ projections).reshape(array.shape)
 
     def features(self, design):
         """Linear predictors (n_rows, q) of the e_j, without products with a kernel."""
@@ -105,8 +105,8 @@ def damped_shares(eigenvalues, rounding=0.0, power=0.95, null=1e-6):
     """Shares (q,) that stay, (lambda_{q+1} / lambda_j)^a, from q + 1 eigenvalues."""
     # Eigenvalues below this share of the largest one are rounding.
     null = max(null * eigenvalues[0], rounding)
-    n_seen = np.count_nonzero(eigenvalues > null)
-    q = max(0, min(len(eigenvalues), n_seen) - 1)
+    n_above_null = np.count_nonzero(eigenvalues > null)
+    q = max(0, min(len(eigenvalues), n_above_null) - 1)
     return (eigenvalues[q] / eigenvalues[:q]) ** power
 
 
@@ -151,9 +151,9 @@ def full_batch_step(top_eigenvalue):
     return 1 / top_eigenvalue if top_eigenvalue > 0 else 1.0
 
 
-def top_eigenpairs(matrix, n, rng, n_more=20, n_rounds=4):
+def top_eigenpairs(matrix, n, rng, n_extra=20, n_rounds=4):
     """The n largest eigenvalues of a semi-definite matrix, descending, and vectors."""
-    size = n + n_more
+    size = n + n_extra
     if size > len(matrix) / 4:
         eigenvalues, vectors = eigh(matrix)
     else:

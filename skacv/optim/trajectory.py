@@ -16,8 +16,8 @@ from .updates import Update
 class Phase:
     """``n_updates`` updates with one penalty and one schedule.
 
-    In a record ``n_updates`` is the number done, and ``converged`` whether the
-    tolerance ended the phase.
+    In a record ``n_updates`` is the number of updates done, and ``converged`` says
+    whether the tolerance ended the phase.
     """
 
     penalty: Penalty
@@ -26,6 +26,7 @@ class Phase:
     converged: bool = False
 
     def same_rule(self, phase):
+        """Whether another phase has this penalty and this schedule."""
         return (self.penalty, self.schedule) == (phase.penalty, phase.schedule)
 
     @property
@@ -41,28 +42,28 @@ class Phase:
 
 
 def smoothness_under(schedule, problem):
-    """The smoothness of a problem, or the one that a schedule defines instead."""
+    """The smoothness of a problem, unless a schedule defines another one."""
     smoothness = getattr(schedule, "smoothness", None)
     return problem.smoothness if smoothness is None else smoothness(problem)
 
 
 def phases_up_to(phases, n_updates):
     """The phases of the first ``n_updates`` updates, the last one shortened."""
-    beginning = []
+    shortened = []
     for phase in phases:
         phase = replace(phase, n_updates=min(phase.n_updates, n_updates))
         n_updates -= phase.n_updates
         if phase.n_updates:
-            beginning.append(phase)
-    return beginning
+            shortened.append(phase)
+    return shortened
 
 
 def remaining_phases(planned, done):
-    """The phases of a plan that are not ``done``, and the updates done of the first.
+    """The phases of a plan that are not complete, and the updates done of the first.
 
-    All phases remain if the plan does not continue the last phases done.
+    All phases remain if the plan does not continue the last phases ``done``.
     """
-    # The largest number of phases of the plan that equal the last recorded ones.
+    # The largest number of first phases of the plan that equal the last ones done.
     for n_begun in range(min(len(planned), len(done)), 0, -1):
         *earlier, last = done[len(done) - n_begun :]
         phase = planned[n_begun - 1]
@@ -84,13 +85,13 @@ def remaining_phases(planned, done):
 
 
 def n_planned_updates(planned, done):
-    """Number of updates of a plan that are not done."""
+    """Number of updates of a plan that remain after the phases ``done``."""
     phases, n_skipped = remaining_phases(planned, done)
     return sum(phase.n_updates for phase in phases) - n_skipped
 
 
 class Step(NamedTuple):
-    """An update from iterate t and the one ``before``: t itself where it restarts."""
+    """An update from iterates t and ``before``, which is t - 1, or t at a restart."""
 
     t: int
     before: int
@@ -102,17 +103,17 @@ class Step(NamedTuple):
         return self.before == self.t
 
 
-def updates_of(phase, first, n_taken=0):
-    """The updates of a phase after ``n_taken`` of them, each a :class:`Step`."""
-    n_updates, first_t = phase.n_updates, first + n_taken
+def updates_of(phase, first, n_skipped=0):
+    """The updates of a phase after the first ``n_skipped``, each a :class:`Step`."""
+    n_updates, first_t = phase.n_updates, first + n_skipped
     for t, update in enumerate(
-        islice(phase.schedule.updates(), n_taken, n_updates), first_t
+        islice(phase.schedule.updates(), n_skipped, n_updates), first_t
     ):
         yield Step(t, max(t - 1, first), update, phase.penalty)
 
 
 def iterate(updates, follower):
-    """The only loop over updates: of runs, of refits, and of all that follows a run."""
+    """The only loop over updates: ``follower`` takes each, in a run or after it."""
     for step in updates:
         follower.take(step)
         yield step
@@ -134,7 +135,7 @@ class Trajectory:
 
     @classmethod
     def recorded(cls, problem, coef, phases, values=None):
-        """A trajectory from its coefficients, and its predictors if they were kept.
+        """A trajectory from its coefficients, and its predictors if recorded.
 
         Shapes: coef (T + 1, n_columns, n_outputs); values (T + 1, n_rows, n_outputs).
         """
@@ -162,7 +163,7 @@ class Trajectory:
         return follower
 
     def first_updates(self):
-        """The first update of every phase, which stands for all, and the penalty."""
+        """Pairs of the first update of every phase, an example of all, and penalty."""
         updates = []
         for phase in self.phases:
             updates.append((phase.first_update, phase.penalty))
@@ -175,7 +176,7 @@ class Trajectory:
         return True
 
     def expand_to_groups(self, mask):
-        """The columns in a mask, and those whose prox depends on them in any phase."""
+        """The columns in a mask, and columns whose prox depends on them in a phase."""
         for phase in self.phases:
             mask = phase.penalty.expand_to_groups(mask)
         return mask
@@ -192,7 +193,7 @@ class Trajectory:
         """The record of the first updates, as if the run had ended there."""
         if n_updates == self.n_updates:
             return self
-        # A view that a fit keeps would keep the whole array allocated.
+        # A copy: a view would keep the whole array in memory.
         return Trajectory(
             self.coef[: n_updates + 1].copy(),
             self.predictor.first(n_updates + 1),
@@ -212,7 +213,7 @@ class Trajectory:
         return shared
 
     def rows_seen(self):
-        """Rows that a preconditioner was made from, and that cannot be left out."""
+        """Rows from which preconditioners were computed, which cannot be left out."""
         rows = [np.empty(0, int)]
         for phase in self.phases:
             preconditioner = phase.first_update.preconditioner
@@ -221,7 +222,7 @@ class Trajectory:
         return np.unique(np.concatenate(rows))
 
     def batches(self):
-        """The batches of every update, a tuple each; empty if it uses all rows."""
+        """The batches of every update: a list of tuples, empty where all rows enter."""
         return [
             step.update.batches if step.update.n_batches else ()
             for step in self.updates()

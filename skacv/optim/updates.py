@@ -411,19 +411,19 @@ class Pass(ComparesArrays, _GradientUpdate):
             damping = P.damping.astype(predictor.dtype)
         running = PassPredictors(design, predictor)
         visited, steps = np.empty_like(predictor), np.zeros_like(predictor)
-        damped = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
+        damping_coef = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
         for rows in self.batches:
-            visited[rows] = running.predictor(rows) + features[rows] @ damped
+            visited[rows] = running.predictor(rows) + features[rows] @ damping_coef
             slopes = fits.batch(rows).slopes(visited[rows].reshape(-1, *shape[1:]))
             steps[rows] = -self.step_size * slopes.reshape(-1, predictor.shape[1])
             running.add(rows, steps[rows])
-            damped -= damping[:, None] * (features[rows].T @ steps[rows])
+            damping_coef -= damping[:, None] * (features[rows].T @ steps[rows])
         following = design.t_dot(steps).reshape(coef.shape)
         following += coef
         if P is not None:
-            following += (P.vectors @ damped).reshape(coef.shape)
+            following += (P.vectors @ damping_coef).reshape(coef.shape)
         predictor = running.predictor()
-        predictor += features @ damped
+        predictor += features @ damping_coef
         following = Iterate(following, predictor.reshape(shape))
         return State(following, state.current, visited.reshape(shape))
 

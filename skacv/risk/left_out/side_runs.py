@@ -38,7 +38,7 @@ class SideFolds(SideRuns):
         # One array of them, not two: there may be many rows.
         self._refits = replace(refits, rows=weights[:, n_run:])
         scale = np.concatenate([np.ones(n_run), refits.penalty_scale])
-        columns = refits.columns and refits.columns.beside_the_run(n_run)
+        columns = refits.columns and refits.columns.after_identity_maps(n_run)
         weights = Weights(weights, scale, refits.refits_intercept, columns)
         return WeightedFits(problem, weights, self._targets, keeps_predictors)
 
