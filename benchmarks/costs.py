@@ -3,7 +3,6 @@
 from time import perf_counter
 
 import numpy as np
-from scipy.linalg import eigh, qr
 from threadpoolctl import threadpool_limits
 
 from skacv.optim import costs
@@ -24,7 +23,7 @@ def measured():
     rng = np.random.default_rng(0)
     square, tall = rng.standard_normal((1000, 1000)), rng.standard_normal((20_000, 200))
     vector, block = rng.standard_normal((200, 1)), rng.standard_normal(1 << 16)
-    symmetric, small = square[:500] @ square[:500].T, rng.standard_normal((4, 4))
+    small = rng.standard_normal((4, 4))
     unit = least_seconds(lambda: square @ square) / 1000**3
 
     def cost(call, n):
@@ -35,8 +34,6 @@ def measured():
         "ENTRY": cost(lambda: tall @ vector, tall.size),
         "DERIVATIVE": cost(lambda: np.exp(block) - block, block.size),
         "CALL": cost(lambda: small @ small, 1),
-        "EIGEN": cost(lambda: eigh(symmetric), 500**3),
-        "QR": cost(lambda: qr(tall[:2000], mode="economic"), 2000 * 200**2),
     }
 
 

@@ -14,17 +14,3 @@ ENTRY = 7
 DERIVATIVE = 30
 # A call of NumPy on arrays of a few entries.
 CALL = 20_000
-# The eigendecomposition of a symmetric matrix of n rows, over n**3.
-EIGEN = 8
-# A QR decomposition, over n_rows * n_columns**2.
-QR = 5
-
-
-def product(n_rows, n_columns, n_vectors=1):
-    """Cost of the product of a matrix with ``n_vectors`` vectors."""
-    return n_rows * n_columns * max(n_vectors, min(ENTRY, 2 * n_vectors))
-
-
-def eigh(size):
-    """Cost of the eigendecomposition of a symmetric matrix of ``size`` rows."""
-    return EIGEN * size**3
