@@ -39,7 +39,7 @@ class FollowedLoop:
         self._path, self._se_path = [], []
         self._patience = Patience(None)
         self._is_warned = False
-        self._now, self.n_steps_ = start, 0
+        self._loop_params, self.n_steps_ = start, 0
         self._evaluate()
 
     @classmethod
@@ -55,30 +55,31 @@ class FollowedLoop:
         ``rows`` are numbers; None means all. Raise or warn if the first replica, which
         has all rows, has made another update than the loop.
         """
-        last, self._now = self._now, params
+        last, self._loop_params = self._loop_params, params
         batch = self._data.on(rows, self._weights)
         replicas = self._model.step_replicas(self._replicas, *batch)
         # The loop and the first replica begin every update at the same parameters, so
         # that rounding does not add up.
-        reset = self._model.reset_first(replicas, last, params)
-        self._replicas, distance, length, rounding = reset
+        result = self._model.reset_first(replicas, last, params)
+        self._replicas, distance, length, rounding = result
         self.n_steps_ += 1
         # Another batch or step size differs by more than 5% of the update's length and
         # ten units of rounding.
         is_same = distance <= 0.05 * length + 10 * rounding
         if not (is_same or self._is_warned):
-            said = (
+            message = (
                 f"After update {self.n_steps_} the loop's parameters are not those of "
                 "the same update made here on all rows: step() must be passed the rows "
                 "of every update, and the loss (a mean over them), penalty, optimiser "
                 "and schedule must be those of the loop"
             )
             if self.n_steps_ <= N_REFUSED:
-                raise ValueError(f"{said}.")
+                raise ValueError(f"{message}.")
             self._is_warned = True
             warn(
-                f"{said}. Folds no longer follow it, unless its updates are rounding "
-                "themselves: where all rows are fitted, or by signs of gradients.",
+                f"{message}. Folds no longer follow it, unless its updates are "
+                "rounding themselves: where all rows are fitted, or by signs of "
+                "gradients.",
                 UserWarning,
             )
         if self.n_steps_ % self._every == 0:
@@ -95,7 +96,7 @@ class FollowedLoop:
         self._se_path.append(estimate.se_path[0])
         self._patience.update(estimate.path[0])
         if self._patience.best == len(self._path) - 1:
-            setattr(self, self._best_params, self._now)
+            setattr(self, self._best_params, self._loop_params)
 
     @property
     def path_(self) -> np.ndarray:

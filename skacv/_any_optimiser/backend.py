@@ -142,9 +142,9 @@ class Backend(ABC):
         """Predictions of the replicas from ``first`` on, each for its rows of X."""
 
     @abstractmethod
-    def reset_first(self, carry, last, now):
-        """Put the first replica at ``now``, after an update from ``last``.
+    def reset_first(self, carry, last, loop_params):
+        """Put the first replica at ``loop_params``, after an update from ``last``.
 
-        Returned are the carry, the distance of ``now`` from the replica, the length of
+        Returned are the carry, the distance of these from the replica, the length of
         the replica's update, and a unit of rounding.
         """

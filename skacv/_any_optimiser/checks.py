@@ -13,10 +13,10 @@ def checked(model, params, X, y, batches=None):
     }
     not_floats = [name for name, dtype in dtypes.items() if "float" not in str(dtype)]
     if not_floats or not dtypes:
-        said = "there are none"
+        reason = "there are none"
         if not_floats:
-            said = f"{not_floats[0]} is {dtypes[not_floats[0]]}"
-        raise ValueError(f"Parameters must be floating-point numbers, but {said}.")
+            reason = f"{not_floats[0]} is {dtypes[not_floats[0]]}"
+        raise ValueError(f"Parameters must be floating-point numbers, but {reason}.")
 
     check_in_memory(X, y)
     X, y = model.arrays(params, X, y)
@@ -45,9 +45,11 @@ def checked(model, params, X, y, batches=None):
 
     # The first half of the rows alone must have the predictions of all rows.
     half = n_rows - n_rows // 2
-    alone = model.to_numpy(model.predict(params, model.rows_of(X, np.arange(half))))
+    half_prediction = model.to_numpy(
+        model.predict(params, model.rows_of(X, np.arange(half)))
+    )
     first_half = model.to_numpy(prediction[:half])
-    difference = np.abs(alone - first_half).max(initial=0)
+    difference = np.abs(half_prediction - first_half).max(initial=0)
     if not difference <= 1e-3 * np.abs(first_half).max(initial=0):
         raise ValueError(
             "What the model predicts for a row depends on the other rows, or on chance "

@@ -30,7 +30,7 @@ class RunRows(NamedTuple):
             return self.X, self.y, weights
         # Weights are times n_rows / n_batch: a replica's weighted sum over a random
         # batch is unbiased for its sum over all rows.
-        return self.of_batch(rows, weights)
+        return self.take_batch(rows, weights)
 
 
 def shuffled_batches(
@@ -58,8 +58,8 @@ def shuffled_batches(
     """
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(n_rows) for _ in range(n_epochs)]
-    firsts = range(0, n_rows, batch_size)
-    return [order[first : first + batch_size] for order in orders for first in firsts]
+    starts = range(0, n_rows, batch_size)
+    return [order[first : first + batch_size] for order in orders for first in starts]
 
 
 def checked_batches(batches, n_rows):

@@ -144,8 +144,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
                     )
                 rows = np.sort(rng.choice(n_rows, loo, replace=False))
             names |= _estimate_attributes("loo", run.loo_path(rows), y)
-        former = [name for name in vars(self) if name.startswith(("cv_", "loo_"))]
-        for name in [*former, *NAMES]:
+        old_names = [name for name in vars(self) if name.startswith(("cv_", "loo_"))]
+        for name in [*old_names, *NAMES]:
             vars(self).pop(name, None)
         vars(self).update(names, _dropped=())
         self._take_coefficients(run.n_steps)
@@ -189,7 +189,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
     def _loss(self):
         """The loss, with its name for figures."""
         if self.loss is None:
-            return self._named
+            return self._usual_loss
         return SimpleNamespace(name=getattr(self.loss, "__name__", "loss"))
 
     def _mean_loss(self, target, predictor, weights):
@@ -223,7 +223,7 @@ def _estimate_attributes(name, estimate, y):
 class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
     """A regressor: predictions are the outputs of the model."""
 
-    _named = SquaredError()
+    _usual_loss = SquaredError()
 
     @staticmethod
     def _default_loss(y, prediction):
@@ -284,7 +284,7 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
         Held-out decision functions of every iterate.
     """
 
-    _named = Logistic()
+    _usual_loss = Logistic()
     _losses_with_probabilities = (None,)
 
     def _coded(self, X, y):

@@ -11,11 +11,11 @@ from ..optim.blocks import CACHE_BYTES, n_per_block
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Held-out rows of every replica, and training rows (None: all others)."""
+    """Held-out rows of every replica, and training rows (None: all other rows)."""
 
     n_rows: int
     held_out: tuple
-    fitted: tuple | None = None
+    training: tuple | None = None
 
     @classmethod
     def of(cls, folds, y):
@@ -28,8 +28,8 @@ class Folds:
                 )
             folds = ShuffledFolds(stratified=False, n_splits=int(folds))
         splits = check_cv(folds).split(np.zeros((n_rows, 0)), y)
-        fitted, held_out = zip(*folds_of(splits, np.arange(n_rows)))
-        return cls(n_rows, held_out, fitted)
+        training, held_out = zip(*folds_of(splits, np.arange(n_rows)))
+        return cls(n_rows, held_out, training)
 
     @classmethod
     def of_rows(cls, rows, n_rows):
@@ -55,13 +55,13 @@ class Folds:
 
     def weights(self):
         """Weights of the rows in the mean loss of every replica, (n_folds, n_rows)."""
-        if self.fitted is None:
+        if self.training is None:
             counts = np.ones((len(self), self.n_rows))
             for count, rows in zip(counts, self.held_out):
                 count[rows] = 0
         else:  # a row that is drawn twice counts twice
             counts = np.stack(
-                [np.bincount(rows, minlength=self.n_rows) for rows in self.fitted]
+                [np.bincount(rows, minlength=self.n_rows) for rows in self.training]
             )
         return counts / counts.sum(axis=1, keepdims=True)
 
@@ -76,27 +76,29 @@ class Folds:
         )
 
     def unpadded(self, predictions):
-        """From (n_iterates, n_first, size, ...) to (n_iterates, n_held_out, ...)."""
+        """Predictions (n_iterates, n_held_out, ...) of the first folds, unpadded.
+
+        Shapes: predictions (n_iterates, n_first_folds, size, ...)."""
         first = enumerate(self.held_out[: predictions.shape[1]])
         parts = [predictions[:, fold, : len(rows)] for fold, rows in first]
         return np.concatenate(parts, axis=1)
 
     def blocks(self, most=None, n_bytes=CACHE_BYTES):
-        """Blocks of folds of one size, with the number of folds that are not padding.
+        """Blocks of equally many folds, with the number of folds that are not padding.
 
-        Blocks of one shape are compiled once; the last fold is repeated to fill one up.
+        Equal shapes are compiled once, so the last block is filled with the last fold.
         """
         if most is None:
-            most = at_a_time(self.n_rows, n_bytes)
+            most = n_replicas_per_block(self.n_rows, n_bytes)
         n_blocks = -(-len(self) // max(1, most))
         size = -(-len(self) // n_blocks)
         for first in range(0, len(self), size):
             numbers = np.minimum(np.arange(first, first + size), len(self) - 1)
             held_out = tuple(self.held_out[number] for number in numbers)
-            fitted = self.fitted
-            if fitted is not None:
-                fitted = tuple(fitted[number] for number in numbers)
-            yield Folds(self.n_rows, held_out, fitted), min(size, len(self) - first)
+            training = self.training
+            if training is not None:
+                training = tuple(training[number] for number in numbers)
+            yield Folds(self.n_rows, held_out, training), min(size, len(self) - first)
 
     def by_block(self, held_out, most=None):
         """Predictions of all held-out rows, block by block.
@@ -112,6 +114,6 @@ class Folds:
         return np.concatenate(parts, axis=1)
 
 
-def at_a_time(n_rows, n_bytes=CACHE_BYTES):
+def n_replicas_per_block(n_rows, n_bytes=CACHE_BYTES):
     """Number of replicas whose predictions fit in ``n_bytes``, at least 16."""
     return max(16, n_per_block(8 * n_rows, n_bytes))

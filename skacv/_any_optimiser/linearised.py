@@ -32,7 +32,7 @@ from ..optim.blocks import MEMORY_BYTES
 from ..risk.cost import corrected_updates
 from ..risk.left_out.linearised import LARGEST_SCALE
 from .data import RunRows
-from .folds import at_a_time
+from .folds import n_replicas_per_block
 
 # Largest number of parameters: the Hessian is computed at every update.
 MOST_PARAMETERS = 4096
@@ -60,9 +60,9 @@ def check_linearisable(run, n_iterates=5, rtol=1e-3):
 
 def linearised_predictions(run, folds, correction, block_size):
     """Held-out predictions of single rows, (n_steps + 1, n_left_out, ...)."""
-    model, due = run._model, None
-    if correction:  # the updates at which the error of linearising is evaluated
-        due = np.isin(
+    model, is_corrected = run._model, None
+    if correction:  # a mask of the updates that evaluate the error of linearising
+        is_corrected = np.isin(
             np.arange(1, run.n_steps + 1), list(corrected_updates(run.n_steps))
         )
     # Every block computes the Hessians anew, so blocks are larger than those of exact
@@ -70,43 +70,48 @@ def linearised_predictions(run, folds, correction, block_size):
     parts = []
     for block, n_rows in folds.blocks(block_size, MEMORY_BYTES // 8):
         predictions = model.linearised_path(
-            run.params_path, run._data, due, block.indices
+            run.params_path, run._data, is_corrected, block.indices
         )
         parts.append(model.to_numpy(predictions)[:, :n_rows])
     return np.concatenate(parts, axis=1)
 
 
-def linearised_path(model, path, data, due, rows):
+def linearised_path(model, path, data, is_corrected, rows):
     """Predictions (n_steps + 1, n_rows_left_out, ...) of rows by their replicas.
 
     Gradients are expanded at the iterates of ``path``; the error of the expansion is
-    evaluated at the updates of the mask ``due``.
+    evaluated at the updates in the mask ``is_corrected``, if there is one.
     """
-    by, start = model.functions, model.iterate(path, 0)
-    unravel = by.ravel(start)[1]
-    flat = by.map_rows(lambda params: by.ravel(params)[0])
+    functions, start = model.functions, model.iterate(path, 0)
+    unravel = functions.ravel(start)[1]
+    flat = functions.map_rows(lambda params: functions.ravel(params)[0])
     thetas, weights = flat(path), model.equal_weights(start, data)
     (rows,) = model.arrays(start, rows)
     held_out = tuple(model.rows_of(array, rows[:, None]) for array in (data.X, data.y))
     expansion = ReplicaGradients(model, unravel, data, weights, rows, held_out)
 
     def step(carry, t):
-        replicas, error = carry
-        theta, ends, missed = thetas[t], flat(model.params_of(replicas)), 0.0
-        point = ends - theta
-        of_row = expansion.of_row(theta, point)
-        if due is not None:
-            error = by.cond(
-                due[t],
-                lambda: (expansion.missed(theta, point, of_row), point),
-                lambda: error,
+        replicas, last_error = carry  # the error, and deviations where it was evaluated
+        theta, replica_thetas = thetas[t], flat(model.params_of(replicas))
+        deviations = replica_thetas - theta
+        row_gradients = expansion.row_gradients(theta, deviations)
+
+        def evaluated_error():
+            error = expansion.expansion_error(theta, deviations, row_gradients)
+            return error, deviations
+
+        error = 0.0
+        if is_corrected is not None:
+            last_error = functions.cond(
+                is_corrected[t], evaluated_error, lambda: last_error
             )
-            missed = scaled(*error, point)
-        gradients = expansion.gradients(t, theta, ends, of_row, missed)
-        return model.follow_replicas(replicas, by.map_rows(unravel)(gradients)), error
+            error = extrapolated_error(*last_error, deviations)
+        gradients = expansion.gradients(t, theta, replica_thetas, row_gradients, error)
+        gradients = functions.map_rows(unravel)(gradients)
+        return model.follow_replicas(replicas, gradients), last_error
 
     def read(carry):
-        return expansion.predicted(flat(model.params_of(carry[0])))
+        return expansion.predictions(flat(model.params_of(carry[0])))
 
     replicas = model.begin_replicas(start, weights[rows])
     # Replicas begin where the run does: without a deviation, and without an error.
@@ -130,79 +135,83 @@ class ReplicaGradients:
     held_out: tuple
 
     @property
-    def by(self):
+    def functions(self):
         return self.model.functions
 
-    def expanded(self, theta, point, X, y, weights):
-        """Gradients at theta + point for every replica, (n_replicas, n_parameters)."""
-        hessian = self.by.hessian(self.model, self.unravel, theta, X, y, weights)
-        return self._gradient(theta, X, y, weights) + point @ hessian
+    def linearised(self, theta, deviations, X, y, weights):
+        """Gradients at theta + deviations, to first order in the deviations.
 
-    def of_row(self, theta, point):
-        """Expanded gradients of the loss of the row that every replica leaves out."""
+        Shapes: deviations, returned (n_replicas, n_parameters)."""
+        hessian = self.functions.hessian(self.model, self.unravel, theta, X, y, weights)
+        return self._gradient(theta, X, y, weights) + deviations @ hessian
 
-        def expanded(d, X, y):
+    def row_gradients(self, theta, deviations):
+        """Linearised gradients of the loss of the row that a replica leaves out."""
+
+        def linearised(d, X, y):
             def gradient(theta):
                 return self._gradient_of_row(theta, X, y)
 
-            return sum(self.by.jvp(gradient, (theta,), (d,)))
+            return sum(self.functions.jvp(gradient, (theta,), (d,)))
 
-        return self.by.map_rows(expanded)(point, *self.held_out)
+        return self.functions.map_rows(linearised)(deviations, *self.held_out)
 
-    def missed(self, theta, point, of_row):
-        """Error of the expanded gradients over all rows but the left-out one."""
+    def expansion_error(self, theta, deviations, row_gradients):
+        """Error of the linearised gradients over all rows but the left-out one."""
         all_rows = self.data.X, self.data.y, self.weights
 
         def exact(d):
             return self._gradient(theta + d, *all_rows)
 
-        chunk_size = at_a_time(self.data.n_rows)
-        gradients = self.by.map_rows(exact, chunk_size=chunk_size)(point)
-        error = gradients - self.expanded(theta, point, *all_rows)
-        exact_of_row = self.by.map_rows(self._gradient_of_row)
-        error_of_row = exact_of_row(theta + point, *self.held_out) - of_row
+        chunk_size = n_replicas_per_block(self.data.n_rows)
+        gradients = self.functions.map_rows(exact, chunk_size=chunk_size)(deviations)
+        error = gradients - self.linearised(theta, deviations, *all_rows)
+        exact_of_row = self.functions.map_rows(self._gradient_of_row)
+        error_of_row = exact_of_row(theta + deviations, *self.held_out) - row_gradients
         return error - self.weights[0] * error_of_row
 
-    def gradients(self, t, theta, ends, of_row, missed):
-        """Gradients of the objectives of all replicas at update ``t``, at ``ends``."""
+    def gradients(self, t, theta, replica_thetas, row_gradients, error):
+        """Gradients of the objectives of all replicas at update ``t``."""
         X, y, weights = self.data.at_update(t, self.weights)
         share = self.weights[0]
         if self.data.batches is not None:
             is_row = self.data.rows_at(t) == self.rows[:, None]
             share = (is_row * weights).sum(axis=1)[:, None]
-        gradients = self.expanded(theta, ends - theta, X, y, weights) - share * of_row
-        exact = self.by.map_rows(self.by.grad(self._penalty))(ends)
-        return (gradients + missed) / (1 - self.weights[0]) + exact
+        gradients = self.linearised(theta, replica_thetas - theta, X, y, weights)
+        gradients = gradients - share * row_gradients
+        penalty_gradients = self.functions.map_rows(self.functions.grad(self._penalty))
+        loss_gradients = (gradients + error) / (1 - self.weights[0])
+        return loss_gradients + penalty_gradients(replica_thetas)
 
-    def predicted(self, thetas):
+    def predictions(self, thetas):
         """Prediction of every replica for its left-out row."""
 
-        def one(theta, X):
+        def predict_row(theta, X):
             return self.model.predict(self.unravel(theta), X)[0]
 
-        return self.by.map_rows(one)(thetas, self.held_out[0])
+        return self.functions.map_rows(predict_row)(thetas, self.held_out[0])
 
     def _gradient(self, theta, X, y, weights):
         def mean_loss(theta):
             return self.model.mean_loss(self.unravel(theta), X, y, weights)
 
-        return self.by.grad(mean_loss)(theta)
+        return self.functions.grad(mean_loss)(theta)
 
     def _gradient_of_row(self, theta, X, y):
         def loss(theta):
             return self.model.loss(y, self.model.predict(self.unravel(theta), X))[0]
 
-        return self.by.grad(loss)(theta)
+        return self.functions.grad(loss)(theta)
 
     def _penalty(self, theta):
-        # A constant penalty is a function of theta too, with gradient zero.
+        # The zero makes a constant penalty a function of theta, for ``grad``.
         return self.model.penalty_of(self.unravel(theta)) + 0.0 * theta.sum()
 
 
-def scaled(missed, at, point):
-    """The error of the expansion at ``point``, from that at the deviations ``at``."""
+def extrapolated_error(error, evaluated_at, deviations):
+    """The error of the expansion at ``deviations``, from the error ``evaluated_at``."""
     # The error is of second order in the deviations.
-    squares = (at**2).sum(axis=1)
-    # Where the squares are zero, so is the product.
-    ratio = (at * point).sum(axis=1) / (squares + (squares == 0))
-    return missed * (ratio**2).clip(max=LARGEST_SCALE)[:, None]
+    squares = (evaluated_at**2).sum(axis=1)
+    # Where the squares are zero, the product is zero too.
+    ratio = (evaluated_at * deviations).sum(axis=1) / (squares + (squares == 0))
+    return error * (ratio**2).clip(max=LARGEST_SCALE)[:, None]

@@ -12,7 +12,7 @@ from .._any_optimiser.data import RunRows
 class JaxRows(RunRows):
     """Rows, targets and batches, padded by ``n_rows``; X may be a pytree."""
 
-    def of_batch(self, rows, weights):
+    def take_batch(self, rows, weights):
         rows = jnp.asarray(rows)
         share = self.n_rows / (rows < self.n_rows).sum()
         weights = weights.at[..., rows].get(mode="fill", fill_value=0.0) * share

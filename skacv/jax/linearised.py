@@ -30,10 +30,10 @@ def hessian(model, unravel, theta, X, y, weights):
     def mean_loss(prediction):
         return weights @ model.loss(y, prediction)
 
-    prediction, move = jax.linearize(predict, theta)
+    prediction, push_forward = jax.linearize(predict, theta)
     slopes, curvature = jax.linearize(jax.grad(mean_loss), prediction)
     # Parameters first, the layout in which the product is fastest.
-    jacobian = jax.vmap(move)(jnp.eye(theta.size, dtype=theta.dtype))
+    jacobian = jax.vmap(push_forward)(jnp.eye(theta.size, dtype=theta.dtype))
     axes = list(range(1, jacobian.ndim))
-    curved = jnp.tensordot(jax.vmap(curvature)(jacobian), jacobian, (axes, axes))
-    return curved + jax.hessian(lambda at: (slopes * predict(at)).sum())(theta)
+    gauss_newton = jnp.tensordot(jax.vmap(curvature)(jacobian), jacobian, (axes, axes))
+    return gauss_newton + jax.hessian(lambda at: (slopes * predict(at)).sum())(theta)

@@ -1,16 +1,16 @@
-"""The memory matrix of any differentiable update: what every row would be predicted.
+"""The memory matrix of any differentiable update: predictions by runs without a row.
 
 With f_t the predictions, psi_s = -l'(y, f_s) the slopes of the rows, D_s = l'' and S_ts
 the response of f_t to shocks in the slopes at step s, let
 
     A_ts = tr(D_t S_ts),    K_ts = [t=s] tr D_t - tr(D_t S_ts D_s),    W = K^-1 A.
 
-Then U_t = f_t - sum_{s<t} W_ts psi_s is what every row would be predicted by the run
-that never saw it (:mod:`skacv.risk.memory.curved_run`; Bellec & Tan 2024 for the
-squared error). In batches psi_s and D_s are zero for rows that are not in the batch,
-but the shocks of A are of all rows (Tan & Bellec 2024). S acts through one jvp of the
-update, the state of the optimiser in the tangent. W V is read for the temporal modes V
-of the slopes: with z = W V, shocks r V_s + D_s r z_s of random signs r, and z_t tr D_t
+Then U_t = f_t - sum_{s<t} W_ts psi_s estimates the prediction for every row by the run
+without this row (:mod:`skacv.risk.memory.curved_run`; Bellec & Tan 2024 for the squared
+error). In batches psi_s and D_s are zero for rows outside the batch, but the shocks of
+A are shocks of all rows (Tan & Bellec 2024). One jvp of the update, with the state of
+the optimiser in the tangent, applies S. For the temporal modes V of the slopes, z = W V
+is estimated with random signs r: the shocks are r V_s + D_s r z_s, and z_t tr D_t is
 the mean of r'D_t df_t.
 """
 
@@ -57,10 +57,10 @@ def memory_matrix(run, n_probes, n_checked, seed):
         # Every mode has a tangent for each sign vector, which predicts all rows.
         for some_modes in blocks(modes.temporal.shape[1], 8 * signs.size, MEMORY_BYTES):
             block = modes.temporal[:, some_modes]
-            given = (
+            arrays = (
                 jnp.asarray(array, fitted.dtype) for array in (counts, block, signs)
             )
-            parts.append(_solutions(model, data, first, curvature, *given))
+            parts.append(_solutions(model, data, first, curvature, *arrays))
         solutions.append(np.concatenate([np.asarray(part) for part in parts], axis=1))
 
     def held_out(solution):
@@ -89,9 +89,11 @@ def groups_of_probes(n_probes, n_rows, n_outputs, seed):
 
     Shapes: every group (n_group, n_rows, n_outputs).
     """
-    size = n_rows * n_outputs
+    trace_of_D = n_rows * n_outputs
     if n_probes == "exact":
-        yield np.sqrt(size) * np.eye(size).reshape(size, n_rows, n_outputs)
+        yield np.sqrt(trace_of_D) * np.eye(trace_of_D).reshape(
+            trace_of_D, n_rows, n_outputs
+        )
         return
     rng = np.random.default_rng(seed)
     for _ in range(n_probes // GROUP):
@@ -103,20 +105,20 @@ def check_against_exact(losses, exact, warns_above=0.25, raises_above=0.5):
 
     Shapes: losses and exact (n_steps + 1,), of the same rows.
     """
-    off = np.abs(losses - exact) / np.abs(exact)
-    worst = int(off.argmax())
-    if off[worst] <= warns_above:
+    relative_error = np.abs(losses - exact) / np.abs(exact)
+    worst = int(relative_error.argmax())
+    if relative_error[worst] <= warns_above:
         return
-    said = (
+    message = (
         f"The memory matrix estimates a loss of {losses[worst]:.3g} for iterate "
         f"{worst} on rows where leaving them out gives {exact[worst]:.3g}: the "
         "estimate is not valid for this run. It needs updates that change little where "
         "gradients change little, unlike those of RMSprop, of sign updates, of Adam "
         "late in runs that fit all rows, and of networks"
     )
-    if off[worst] > raises_above:
-        raise ValueError(f"{said}. Take cv_path or loo_path.")
-    warn(f"{said}.", UserWarning)
+    if relative_error[worst] > raises_above:
+        raise ValueError(f"{message}. Take cv_path or loo_path.")
+    warn(f"{message}.", UserWarning)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -143,10 +145,13 @@ def _floats(tree):
     def joined(floats):
         floats = iter(floats)
         return shape.unflatten(
-            [next(floats) if kept else leaf for kept, leaf in zip(is_float, leaves)]
+            [
+                next(floats) if is_tangent else leaf
+                for is_tangent, leaf in zip(is_float, leaves)
+            ]
         )
 
-    return [leaf for leaf, kept in zip(leaves, is_float) if kept], joined
+    return [leaf for leaf, is_tangent in zip(leaves, is_float) if is_tangent], joined
 
 
 @partial(jax.jit, static_argnums=0)
@@ -154,7 +159,7 @@ def _solutions(model, data, params, curvature, counts, temporal, signs):
     """W times some temporal modes, (n_steps + 1, n_modes)."""
     weights, start = model.equal_weights(params, data), model.begin(params)
 
-    def shocked(carry, t, shift):
+    def shifted_update(carry, t, shift):
         """Update ``t`` where slopes of all rows are shifted, in a batch or not."""
         batch = data.at_update(t, weights)
 
@@ -166,38 +171,42 @@ def _solutions(model, data, params, curvature, counts, temporal, signs):
 
     def advance(state, inputs):
         carry, tangents = state
-        t, mode, bend, count = inputs
+        t, mode_t, D, count = inputs
         floats, joined = _floats(carry)
 
-        def read(tangent, sign):
+        def trace_of(tangent, sign):
             def fitted(floats):
                 return model.predict(joined(floats)[0], data.X).reshape(sign.shape)
 
             change = jax.jvp(fitted, (floats,), (tangent,))[1]
-            return jnp.einsum("ik,ikl,il->", sign, bend, change)
+            return jnp.einsum("ik,ikl,il->", sign, D, change)
 
-        def push(tangent, shock):
+        def advance_tangent(tangent, shock):
             def following(floats, shift):
-                return _floats(shocked(joined(floats), t, shift))[0]
+                return _floats(shifted_update(joined(floats), t, shift))[0]
 
-            at = floats, jnp.zeros_like(shock)
-            return jax.jvp(following, at, (tangent, shock))[1]
+            point = floats, jnp.zeros_like(shock)
+            return jax.jvp(following, point, (tangent, shock))[1]
 
         # Tangents are by mode and probe.
-        each_probe = jax.vmap(read, (0, 0))
-        response = jax.vmap(each_probe, (0, None))(tangents, signs).mean(axis=1)
-        size = jnp.einsum("ikk->", bend)
-        z = jnp.where(size > 0, response / jnp.where(size > 0, size, 1), 0)
-        bent = jnp.einsum("i,ikl,ril->rik", count, bend, signs)
-        shocks = mode[:, None, None, None] * signs + z[:, None, None, None] * bent
+        traces_of_probes = jax.vmap(trace_of, (0, 0))
+        response = jax.vmap(traces_of_probes, (0, None))(tangents, signs).mean(axis=1)
+        trace_of_D = jnp.einsum("ikk->", D)
+        z = jnp.where(
+            trace_of_D > 0, response / jnp.where(trace_of_D > 0, trace_of_D, 1), 0
+        )
+        curved_signs = jnp.einsum("i,ikl,ril->rik", count, D, signs)
+        shocks = (
+            mode_t[:, None, None, None] * signs + z[:, None, None, None] * curved_signs
+        )
         shocks *= data.n_rows / count.sum()
-        tangents = jax.vmap(jax.vmap(push))(tangents, shocks)
-        return (shocked(carry, t, jnp.zeros_like(signs[0])), tangents), z
+        tangents = jax.vmap(jax.vmap(advance_tangent))(tangents, shocks)
+        return (shifted_update(carry, t, jnp.zeros_like(signs[0])), tangents), z
 
     shape = temporal.shape[1], len(signs)
     floats, _ = _floats(start)
     tangents = [jnp.zeros((*shape, *leaf.shape), leaf.dtype) for leaf in floats]
-    # After the last step nothing is pushed that would be read.
+    # The last step only reads the tangents: its shocks and its batch do not matter.
     temporal = jnp.concatenate([temporal, jnp.zeros_like(temporal[:1])])
     counts = jnp.concatenate([counts, counts[-1:]])
     inputs = jnp.arange(len(temporal)), temporal, curvature, counts

@@ -53,7 +53,7 @@ class JaxBackend(Backend):
         return start, self.optimizer.init(start)
 
     def step(self, carry, X, y, weights):
-        return self.descend(carry, lambda at: self.objective(at, X, y, weights))
+        return self.descend(carry, lambda params: self.objective(params, X, y, weights))
 
     def descend(self, carry, objective):
         """One update by an objective, which line searches may evaluate."""
@@ -91,9 +91,9 @@ class JaxBackend(Backend):
         params = jax.tree.map(lambda array: array[first:], carry[0])
         return jax.vmap(self.predict)(params, X)
 
-    def reset_first(self, carry, last, now):
+    def reset_first(self, carry, last, loop_params):
         params, state = carry
-        *norms, eps, params = _distances(params, last, now)
+        *norms, eps, params = _distances(params, last, loop_params)
         distance, length, size = map(float, norms)
         return (params, state), distance, length, size * float(eps)
 
@@ -137,11 +137,11 @@ class JaxBackend(Backend):
 
 
 @jax.jit
-def _distances(replicas, last, now):
+def _distances(replicas, last, loop_params):
     """Norms, the unit of rounding, and replicas of which the first is the loop."""
     replica = ravel_pytree(jax.tree.map(lambda array: array[0], replicas))[0]
-    last, loop = (ravel_pytree(params)[0] for params in (last, now))
+    last, loop = (ravel_pytree(params)[0] for params in (last, loop_params))
     differences = loop - replica, replica - last, loop
     norms = [jnp.linalg.norm(difference) for difference in differences]
-    together = jax.tree.map(lambda all_, new: all_.at[0].set(new), replicas, now)
-    return *norms, jnp.finfo(replica.dtype).eps, together
+    updated = jax.tree.map(lambda all_, new: all_.at[0].set(new), replicas, loop_params)
+    return *norms, jnp.finfo(replica.dtype).eps, updated

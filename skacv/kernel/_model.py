@@ -42,8 +42,8 @@ from .eigenpro import KernelSolver, run_attributes
 from .kernels import (
     KERNELS,
     RADIAL_KERNELS,
-    FromCallable,
-    OfDistances,
+    CallableKernel,
+    KernelOfDistances,
     Precomputed,
     SquaredDistance,
     check_precomputed,
@@ -148,7 +148,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             X = kernel_rows(scaled.X)
             attributes = {"X_fit_": scaled.passed, "_columns": scaled.columns}
             if callable(self.kernel):
-                kernel = FromCallable(self.kernel)
+                kernel = CallableKernel(self.kernel)
             else:
                 check_squares(X)
                 gamma = self.gamma
@@ -163,7 +163,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             if self._distances is None:
                 rows = X
             else:
-                kernel = OfDistances(self._distances, kernel)
+                kernel = KernelOfDistances(self._distances, kernel)
         encoded = replace(encoded, names={**encoded.names, **attributes})
         data = kernel_data(self, samples, encoded, kernel, rows, run.seed)
         # The problem has the rows in another order.

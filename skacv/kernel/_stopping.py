@@ -13,8 +13,8 @@ from ..optim.trajectory import Trajectory, n_planned_updates, phases_up_to
 from ..risk.left_out.side_runs import RademacherSideRuns, SideFolds
 from ..risk.random_labels import random_signs
 
-# Updates before the first evaluation, in multiples of the patience, of a run whose
-# evaluation takes longer than an update.
+# Updates before the first evaluation, in multiples of the patience, where an evaluation
+# takes longer than an update.
 FIRST_STAGE = 6
 
 
@@ -22,14 +22,14 @@ class StoppingModel(TrajectoryModel):
     """A fit that stops early by ``patience`` and ``tol``, from its estimates."""
 
     def _side_runs(self, run):
-        """Random targets, unless rows are left out exactly, and folds beside a run."""
+        """The SideRuns of random targets and of folds, None if there are neither."""
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         n_rows, update = len(problem.target), run.plan[0].first_update
         seen = planned.rows_seen()
         folds = unseen_folds(run.folds, seen)
         rule = run.spec.refit(run.data).of_run(planned)
-        # Random targets leave out all rows of a run whose updates are one linear map,
-        # unless a decomposition leaves them out exactly.
+        # Random targets estimate leave-one-out of all rows, if all updates are the same
+        # linear map. They are not needed if a decomposition is exact.
         takes_targets = (
             to_python_scalar(self.loo) in ("auto", True)
             and n_rows >= FEWEST_ROWS
@@ -48,15 +48,15 @@ class StoppingModel(TrajectoryModel):
     def _go_on(self, run, planned, progress):
         """Take updates until the estimated risk no longer falls, or the plan ends."""
         live, n_total = run.live, sum(phase.n_updates for phase in planned)
-        # Leave-one-out by random targets beside the run, or None.
-        by_targets = None if run.side_runs is None else run.side_runs.left_out
+        # Leave-one-out by random targets, updated with the run, or None.
+        target_estimate = None if run.side_runs is None else run.side_runs.left_out
         # Phases may end early, so updates are counted by the plan.
         n_updates, end = n_total - n_planned_updates(planned, live.phases), None
         while end is None and not live.is_stopped:
             # Updates until the next evaluation.
             if self.patience is None:
                 n_more = sum(phase.n_updates for phase in run.plan)
-            elif by_targets is not None:
+            elif target_estimate is not None:
                 n_more = 1
             else:
                 # An estimate reads the whole record, so stages double. Most runs end in
@@ -66,7 +66,7 @@ class StoppingModel(TrajectoryModel):
             live.go_on(phases_up_to(planned, n_updates), progress)
             is_over = n_updates >= n_total
             if live.t > t or is_over:
-                end = self._evaluated(run, by_targets)
+                end = self._evaluated(run, target_estimate)
             if is_over:
                 break
         trajectory = live.trajectory
@@ -76,16 +76,18 @@ class StoppingModel(TrajectoryModel):
     def _waiting(self, plan):
         """The patience of a run, which waits for several strengths."""
         if self.patience is None or len(plan) == 1:
-            # Steps get smaller along a run, so it waits for as many iterates more as
-            # came before the best.
+            # Changes get smaller along a run, so the number of iterates to wait for is
+            # at least the number before the best iterate.
             return Patience(self.patience, self.tol, growth=1.0)
         n_updates = updates_to_wait(len(plan), self.max_iter)
         return Patience(max(self.patience, n_updates), self.tol)
 
-    def _evaluated(self, run, by_targets):
+    def _evaluated(self, run, target_estimate):
         """The iterate at which patience ends the run, or None; sets ``run.best``."""
-        if by_targets is not None:
-            path, uncertainty = map(np.array, (by_targets.path, by_targets.mc_se))
+        if target_estimate is not None:
+            path, uncertainty = map(
+                np.array, (target_estimate.path, target_estimate.mc_se)
+            )
         else:
             run.trajectory, run.computed = run.live.trajectory, {}
             finished = run.source.finish(self, run)

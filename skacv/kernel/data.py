@@ -29,10 +29,10 @@ def kernel_rows(X):
 
 @dataclass(frozen=True)
 class KernelData(TrainingData):
-    """Validated samples as the data of a kernel machine, with rows in random order.
+    """The data of a kernel machine, with rows in random order.
 
-    Batches are thus slices of rows, and rows at even distances are a random subsample.
-    Dual coefficients have the order of the samples that were passed.
+    So batches are slices of rows, and rows at even distances are a random subsample.
+    Dual coefficients of a fitted model have the order of the samples passed to ``fit``.
     """
 
     @property
@@ -46,7 +46,7 @@ class KernelData(TrainingData):
         return self.names["_columns"]
 
     def on(self, matrix):
-        """The data with the design of a kernel matrix of their rows."""
+        """The data with the design of ``matrix``, the kernel matrix of their rows."""
         design = KernelDesign(matrix, has_constant=self.has_constant)
         if self.is_centered:
             design = design.centered(self.problem.row_weights)
@@ -66,7 +66,7 @@ class KernelData(TrainingData):
         return (dual[..., 0], intercept[:, 0]) if self.is_1d else (dual, intercept)
 
     def iterates(self, dual_coef_path, intercept_path):
-        """Coefficients of the run, from scikit-learn's shapes."""
+        """Coefficients (T + 1, n_columns, n_outputs) of the run, from fitted paths."""
         n_iterates = len(dual_coef_path)
         coef = dual_coef_path.reshape(n_iterates, self.n_samples, -1)[:, self.rows]
         if not self.has_constant:
@@ -75,7 +75,7 @@ class KernelData(TrainingData):
         return np.concatenate([coef, constant], axis=1)
 
     def without_rows(self, coef, shift, k):
-        """Dual coefficients and intercepts of target k from replicas."""
+        """Dual coefficients and intercepts of target k, from those of replicas."""
         dual = np.zeros((len(coef), self.n_samples), coef.dtype)
         dual[:, self.rows] = coef[:, : len(self.rows)]
         if self.has_constant:
@@ -99,8 +99,8 @@ def kernel_data(estimator, samples, encoded, kernel, rows, seed):
             )
         design_of(X)  # raises if products have fewer digits
     if not kernel.is_positive:
-        checked = rows_in(X, slice(MOST_ROWS))
-        check_kernel(to_numpy(kernel(checked, checked)).astype(np.float64, copy=False))
+        part = rows_in(X, slice(MOST_ROWS))
+        check_kernel(to_numpy(kernel(part, part)).astype(np.float64, copy=False))
     matrix = KernelMatrix(kernel, X, dtype, estimator._budget(), estimator._map)
     weights = encoded.weights[order]
     row_weights = (weights / weights.sum())[:, None]

@@ -33,7 +33,7 @@ FULL_BATCH_SHARE, BATCH_SHARE = 1 / 40, 1 / 10
 
 
 def rows_that_fit(matrix):
-    """Number of rows whose part of a kernel matrix fits on its device."""
+    """Number of rows whose part of the kernel matrix fits in the device's memory."""
     free = free_bytes(matrix.X)
     if free is None or matrix.values is not None:
         return len(matrix)
@@ -42,7 +42,7 @@ def rows_that_fit(matrix):
 
 
 def batches_of(n_rows, size):
-    """Consecutive rows in even batches of at most ``size``; none if one is enough."""
+    """Batches of consecutive rows, of about equal sizes up to ``size``; () for one."""
     n_batches = -(-n_rows // size)
     if n_batches == 1:
         return ()
@@ -64,8 +64,8 @@ class KernelSolver(Solver):
         """The name of the solver; "auto" depends on the number of rows."""
         if self.name != "auto":
             return self.name
-        # A decomposition leaves rows out of acceleration exactly. EigenPro is for more
-        # rows, and for users who set its sizes.
+        # With a decomposition, leave-one-out of accelerated runs is exact. EigenPro is
+        # for more rows, and for users who set its sizes.
         has_no_sizes = {self.n_components, self.subsample_size, self.batch_size} == {
             "auto"
         }
@@ -78,14 +78,14 @@ class KernelSolver(Solver):
         fits = N_ARRAYS * n_rows**2 * size <= self.budget
         return fits and is_decomposed((n_rows, n_rows), has_columns=False)
 
-    def batch(self, n_rows, critical, fitting):
+    def batch(self, n_rows, critical, n_that_fit):
         """The largest number of rows in a batch."""
         if self.batch_size == "full":
             return n_rows
         if self.batch_size == "auto":
             if n_rows <= DOUBLE_ROWS:
                 return n_rows
-            return max(1, int(min(critical, fitting, n_rows)))
+            return max(1, int(min(critical, n_that_fit, n_rows)))
         return min(self.batch_size, n_rows)
 
     def on(self, problem, seed):
@@ -97,8 +97,8 @@ class KernelSolver(Solver):
         # The preconditioner, from a subsample of rows at even distances.
         size, n_components = self.subsample_size, self.n_components
         if size == "auto" and n_rows >= MANY_ROWS:
-            fitting = int(np.sqrt(self.budget / N_ARRAYS / 8))
-            size = min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
+            n_that_fit = int(np.sqrt(self.budget / N_ARRAYS / 8))
+            size = min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], n_that_fit))
         elif size == "auto":
             size = automatic_subsample_size(n_rows)
         if n_components == "auto":
@@ -108,15 +108,16 @@ class KernelSolver(Solver):
         design, _ = problem.sqrt_weighted()
         rows, rng = np.arange(size) * n_rows // size, np.random.RandomState(seed)
         eps, top_entry = np.finfo(design.dtype).eps, design.matrix.diagonal.max()
-        # Longer steps, for directions of less than 1000 roundings, would amplify these.
+        # Directions of an eigenvalue below 1000 roundings must not be preconditioned:
+        # the longer steps would amplify rounding errors.
         rounding = 1000 * eps * top_entry
         preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
         # The batches, and the step.
         bound = problem.loss.curvature_bound(problem.target)
         beta = float(preconditioner.squared_row_norms(design).max())
         critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
-        fitting = rows_that_fit(design.matrix)
-        batches = batches_of(n_rows, self.batch(n_rows, critical, fitting))
+        n_that_fit = rows_that_fit(design.matrix)
+        batches = batches_of(n_rows, self.batch(n_rows, critical, n_that_fit))
         parts = [design.rows(rows) for rows in batches] or [design]
         largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
         largest *= bound
@@ -141,16 +142,16 @@ def run_attributes(schedule, data):
     problem, n_rows = data.problem, len(data.rows)
     first = next(iter(schedule.updates()))
     preconditioner = first.preconditioner
-    critical, seen, n_components = np.inf, np.empty(0, int), 0
+    critical, subsample, n_components = np.inf, np.empty(0, int), 0
     if preconditioner is not None:
         design, _ = problem.sqrt_weighted()
         beta = float(preconditioner.squared_row_norms(design).max())
         critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
-        seen, n_components = preconditioner.rows, len(preconditioner.damping)
+        subsample, n_components = preconditioner.rows, len(preconditioner.damping)
     batches = getattr(first, "batches", (np.arange(n_rows),))
     return {
         "n_components_": n_components,
-        "subsample_indices_": np.sort(data.rows[seen]),
+        "subsample_indices_": np.sort(data.rows[subsample]),
         "batch_indices_": [data.rows[batch] for batch in batches],
         "batch_size_": max(map(len, batches)),
         "critical_batch_size_": critical,

@@ -123,7 +123,7 @@ class Polynomial:
 
 
 @dataclass(frozen=True)
-class FromCallable:
+class CallableKernel:
     """A kernel that a user has written, ``function(X, Z)``."""
 
     function: Callable
@@ -175,7 +175,7 @@ class SquaredDistance:
 
 
 @dataclass(frozen=True)
-class OfDistances:
+class KernelOfDistances:
     """A radial kernel of squared distances that are kept; X and Z are row numbers."""
 
     squared: np.ndarray

@@ -1,9 +1,9 @@
 """The choice of gamma for ``gamma="auto"``: the best of a few scales.
 
-The estimator runs with every scale, with shared squared distances, and folds estimate
-the loss of its best iterate. The better half of the scales continues until one is left.
-The choice does not depend on the length of the estimator's run, so a run that is
-continued keeps its gamma.
+One run for every scale, with shared squared distances, is evaluated by folds. The half
+of the runs with the lower losses of their best iterates continues, until one run is
+left. The choice does not depend on ``max_iter``, so that a run that is continued keeps
+its gamma.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ from .kernels import scale_gamma
 
 # Multiples of gamma="scale": 1/64 to 16.
 FACTORS = 4.0 ** np.arange(-3, 3)
-# Most rows to try scales on. A kernel matrix and its distances must fit in memory, but
-# at least this many rows are taken.
+# The most rows on which scales are compared; and the least, even if the kernel matrix
+# and the distances of so many rows exceed the memory budget.
 MOST_ROWS, LEAST_ROWS = 1000, 100
 # Parameters that determine the fitted functions and their evaluation. The other
 # parameters of the candidates are automatic.
@@ -42,9 +42,9 @@ def chosen_scale(estimator, samples, folds, seed):
     drawn. ``seed`` draws rows and folds.
     """
     rng = np.random.RandomState(seed)
-    # Two arrays of this many rows squared fit in the budget.
-    fitting = int(np.sqrt(estimator._budget() / (2 * np.dtype(np.float64).itemsize)))
-    n_rows = max(LEAST_ROWS, min(fitting, MOST_ROWS))
+    # The budget has room for two square arrays of so many rows.
+    n_that_fit = int(np.sqrt(estimator._budget() / (2 * np.dtype(np.float64).itemsize)))
+    n_rows = max(LEAST_ROWS, min(n_that_fit, MOST_ROWS))
     if len(samples.y) <= n_rows:
         rows = np.arange(len(samples.y))
     else:
@@ -57,7 +57,7 @@ def chosen_scale(estimator, samples, folds, seed):
     gammas = gammas_of(estimator.kernel, samples.X)
     params = estimator.get_params(deep=False)
     params = {name: params[name] for name in SHARED_PARAMETERS if name in params}
-    if folds:  # those rows of the estimator's folds that are drawn
+    if folds:  # the estimator's folds, restricted to the rows drawn
         index = positions(rows, len(samples.y))
         parts = [[index[part][index[part] >= 0] for part in fold] for fold in folds]
         splits = [fold for fold in parts if all(map(len, fold))]
@@ -77,7 +77,7 @@ def chosen_scale(estimator, samples, folds, seed):
         is_over = candidates[number].fit_up_to(n_updates, *data)
         return candidates[number].cv_path_.min(), is_over
 
-    # Among equals the smaller gamma is kept: its functions are smoother.
+    # In a tie the smaller gamma wins: its functions are smoother.
     best, scores, _ = halved(len(gammas), go_on, lambda n: candidates[n]._release())
     return float(gammas[best]), {"gammas_": gammas, "gamma_scores_": scores}
 

@@ -15,9 +15,9 @@ __all__ = ["ColumnDesign", "Design"]
 # Up to this many rows or columns the top eigenvalue comes from a full
 # decomposition; beyond, from Lanczos iterations.
 EXACT_EIGENVALUE_SIZE = 128
-# Rows handled at a time where a whole matrix would be a second one.
+# Rows per block where an intermediate result for all rows would be as large as X.
 ROW_BLOCK = 128
-# Rounding errors that sums collect, in units of the machine precision.
+# Bound of the rounding error of a long sum, in units of the machine precision.
 ROUNDINGS = 256
 
 
@@ -207,17 +207,17 @@ class ColumnDesign(Design):
     def directions(self, vectors: np.ndarray, norms: np.ndarray) -> np.ndarray:
         """Orthonormal coefficients (n_columns, q) from eigenvectors of smaller_gram.
 
-        Shapes: vectors (n_columns or n_rows, q); norms (q,), those of their products.
+        Shapes: vectors (n_columns or n_rows, q); norms (q,), the singular values.
         """
         if self.side == "rows":
             vectors = self.t_dot(vectors.astype(self.dtype, copy=False))
-            # A division by the norms would leave them less orthogonal.
+            # QR, since vectors divided by the norms would be less orthogonal.
             vectors, _ = np.linalg.qr(vectors.astype(np.float64))
         return vectors.astype(self.dtype, copy=False)
 
 
 def scaled_gram(gram, scale):
-    """Inner products of rows times ``scale``, (n_rows, 1) or None, in place."""
+    """Inner products of rows that are scaled by ``scale``, (n_rows, 1), in place."""
     if scale is not None:
         gram *= scale
         gram *= scale.T
@@ -225,7 +225,7 @@ def scaled_gram(gram, scale):
 
 
 def top_eigenvalue(dot, start, tolerance, margin=1.02):
-    """Largest eigenvalue of a positive semi-definite matrix, from its products."""
+    """Largest eigenvalue of a positive semi-definite matrix, by products ``dot``."""
     size = len(start)
     if size <= EXACT_EIGENVALUE_SIZE:
         matrix = dot(np.eye(size, dtype=start.dtype))
@@ -242,7 +242,7 @@ def top_eigenvalue(dot, start, tolerance, margin=1.02):
 
 
 class InMemoryDesign(ColumnDesign):
-    """A design whose rows are a single block, of which columns can be selected."""
+    """A design in memory: its rows are one block, and columns can be selected."""
 
     is_matrix = True
 
@@ -265,7 +265,8 @@ class InMemoryDesign(ColumnDesign):
 class MatrixDesign(InMemoryDesign):
     """The matrix diag(row_scale) (X - 1 center'), which is never formed.
 
-    Products with X are centred and scaled, so that X is neither copied nor made dense.
+    Instead products with X are centred and scaled, so that X is not copied or made
+    dense.
 
     Shapes: X (n_rows, n_columns); center (n_columns, 1); row_scale (n_rows, 1)."""
 
@@ -279,6 +280,7 @@ class MatrixDesign(InMemoryDesign):
         self.side = "columns" if X.shape[1] <= X.shape[0] else "rows"
 
     def _new(self, X, center, row_scale):
+        """A design of the same class."""
         return type(self)(X, center, row_scale)
 
     def centered(self, weights):
@@ -336,7 +338,7 @@ class MatrixDesign(InMemoryDesign):
         return product
 
     def _residual_center(self, dtype):
-        """The part of the centre that products in a precision have not subtracted."""
+        """The part of the centre that ``_times`` and its transpose do not subtract."""
         return self.center
 
     def row_scales(self):
@@ -357,8 +359,8 @@ class MatrixDesign(InMemoryDesign):
 
     @abstractmethod
     def joined_with(self, selection):
-        """One design of the columns of two selections, with the same rows."""
+        """The design of the columns of this and another selection, of equal rows."""
 
     @abstractmethod
     def column_of_ones(self, dtype):
-        """A column of ones, scaled like the rows, that can join a selection."""
+        """A design of one column of ones, scaled like the rows."""

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def einsum(subscripts, left, right):
-    """Sums of products of entries, zero where there is nothing to sum."""
+    """``np.einsum`` of two arrays, zeros if one of them is empty."""
     if left.size and right.size:
         return np.einsum(subscripts, left, right)
     names, result = subscripts.split("->")

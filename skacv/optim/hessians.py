@@ -1,4 +1,4 @@
-"""Newton directions of fits, and the inverse Hessians of their objectives."""
+"""Newton directions of fits, and inverse Hessians of their objectives."""
 
 import numpy as np
 from scipy.linalg import eigh, lstsq
@@ -9,11 +9,13 @@ from .problem import SINGULAR, hessian
 
 
 def newton_direction(fits, penalty, iterate):
-    """The gradient over the Hessian of every fit's objective, at an Iterate."""
+    """Inverse Hessian times gradient of every fit's objective, at an Iterate.
+
+    Shapes: returned (n_columns, n_outputs, n_fits)."""
     gradient = fits.objective_gradient(penalty, iterate)
     ridges = fits.penalty_scale * penalty.smooth_gradient(np.ones_like(gradient))
     if fits.problem.loss.is_quadratic and np.ptp(ridges[:, 0, 0]) == 0:
-        # The Hessian, V diag(D + ridge) V', never changes: it is decomposed once.
+        # The Hessian V diag(D + ridge) V' is constant, and is decomposed once.
         for r, ridge in enumerate(ridges[0, 0]):
             values, vectors = _eigenpairs(fits, r)
             coordinates = vectors.T @ gradient[:, :, r]
@@ -70,7 +72,7 @@ def inverse_hessians(fits, penalty, iterate):
 
 
 def _eigenpairs(fits, r):
-    """Eigenpairs of the Hessian of fit r's squared error, kept while there is room."""
+    """Eigenpairs of the Hessian of fit r's squared error, cached if memory allows."""
     if r in fits.hessian_bases:
         return fits.hessian_bases[r]
     matrix = _weighted_hessian(fits, r, np.ones((len(fits.target), 1, 1)))
@@ -92,7 +94,7 @@ def _weighted_hessian(fits, r, curvature):
         design = design.centered(weights)
     matrix = hessian(design, curvature * weights[:, :, None])
     if fits.columns is not None:
-        # Afterwards, since X is not copied to scale its columns.
+        # Columns are scaled here, since scaled columns would be a copy of X.
         factor = fits.columns.factor[:, r, None]
         matrix *= factor[:, :, None, None]
         matrix *= factor
@@ -100,6 +102,6 @@ def _weighted_hessian(fits, r, curvature):
 
 
 def _inverse(curvature):
-    """One over increasing curvatures, zero for next to no curvature."""
+    """One over increasing curvatures, and zero for a curvature that is negligible."""
     is_positive = curvature > SINGULAR * curvature[-1]
     return np.divide(1, curvature, where=is_positive, out=np.zeros_like(curvature))

@@ -1,10 +1,10 @@
-"""KernelDesign: rows are functions k(x_i, .), coefficients are dual.
+"""KernelDesign: rows are functions k(x_i, .), and coefficients are dual.
 
 A function f = sum_j a_j k(x_j, .) has one coefficient for each training row, and its
-linear predictors are K a. The gradient of a sum over rows of losses is the function
-whose coefficients are the slopes of these rows, so ``t_dot`` needs no product. Inner
-products of functions are a'K b: in this inner product a ridge penalty is a norm,
-directions are orthonormal, and ``t_dot`` is the adjoint of ``dot``.
+linear predictors are K a. The gradient of a sum of losses is the function whose
+coefficients are the slopes of the rows, so ``t_dot`` needs no product. The inner
+product of two functions is a'K b: in it a ridge penalty is a norm, directions are
+orthonormal, and ``t_dot`` is the adjoint of ``dot``.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from .kernel_matrix import EVERY, as_slice, is_every
 
 @dataclass(frozen=True, eq=False)
 class Center:
-    """The weighted mean of the training rows, a function, and its squared norm.
+    """The weighted mean of the training rows, which is a function; its squared norm.
 
     Shapes: weights (n_training, 1); values at the training rows (n_training, 1)."""
 
@@ -29,7 +29,7 @@ class Center:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The training rows of a design, minus a centre, times ``scale`` (n_rows, 1)."""
+    """Some training rows, minus a centre, times ``scale`` (n_rows, 1)."""
 
     n_training: int
     index: slice | np.ndarray
@@ -61,7 +61,7 @@ class Rows:
         dual, total = coef[: self.n_training], slopes.sum(axis=0)
         if isinstance(self.index, slice):
             dual[self.index] = slopes
-        else:  # a row may be there more than once
+        else:  # a row may occur more than once
             ones, all_rows = np.ones(len(self), slopes.dtype), np.arange(len(self))
             shape = self.n_training, len(self)
             scatter_matrix = sparse.csr_matrix((ones, (self.index, all_rows)), shape)
@@ -73,7 +73,7 @@ class Rows:
         return coef
 
     def predictor(self, values, mean, coef):
-        """Linear predictors from values of uncentred functions, and from their mean.
+        """Linear predictors from the values and the mean of uncentred functions.
 
         Shapes: values (n_rows, k); mean (1, k); coef (n_columns, k)."""
         if self.center is not None:
@@ -85,7 +85,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class ScatteredVectors:
-    """Columns of dual coefficients from slopes (n_rows, q) of few rows, not formed."""
+    """Dual coefficients (n_columns, q), stored as slopes (n_rows, q) of few rows."""
 
     rows: Rows
     slopes: np.ndarray
@@ -100,8 +100,8 @@ class ScatteredVectors:
 class KernelDesign(Design):
     """Dual coefficients, one for each training row, and the kernel between the rows.
 
-    With weights w of a centre, predictors are (I - 1 w') K a, the coefficients of
-    slopes g are g - w sum(g), and inner products of rows are (I - 1 w') K (I - w 1').
+    If a centre has weights w, predictors are (I - 1 w') K a, the coefficients of slopes
+    g are g - w sum(g), and inner products of rows are (I - 1 w') K (I - w 1').
     """
 
     side = "rows"
@@ -224,11 +224,12 @@ class KernelDesign(Design):
 
 
 class PassPredictors:
-    """Predictors (n_rows, k) of all rows along a pass through batches.
+    """Predictors (n_rows, k) of all rows, updated along a pass through batches.
 
-    The slopes of a batch change them through its own columns of the kernel alone, so
-    that a pass takes each column once. Centre and constant add a few numbers for all
-    rows: these are summed, and added when predictors are asked for.
+    The slopes of a batch change the predictors through the batch's columns of the
+    kernel, so that a pass uses each column once. The centre and the constant add the
+    same number to all rows, up to known factors: these numbers are summed, and added
+    when :meth:`predictor` is called.
     """
 
     def __init__(self, design, predictor):

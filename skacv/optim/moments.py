@@ -1,7 +1,7 @@
 """Means and second moments of rows: pseudo-rows, and gradients of the squared error.
 
-Rows whose weights in all fits are equal up to a factor are a group, so that a run and
-its folds take one pass.
+Moments are computed for groups of rows. The weights of two rows of a group have the
+same ratio in all fits, so that one pass over the rows serves a run and its folds.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from .design import ROUNDINGS
 
 
 class Moments:
-    """Weight, means and scatter of rows, to which other rows can be added.
+    """Weight, means and scatter of rows, to which rows can be added.
 
     The scatter is the weighted sum of (row - mean)' (row - mean), so that large means
     cost no digits. Sums are merged as in Chan, Golub and LeVeque (1983).
@@ -39,7 +39,7 @@ class Moments:
         self.add(total, mean, scatter)
 
     def add(self, weight, mean, scatter):
-        """Add rows of which these are the weight, the means and the scatter."""
+        """Add rows with this weight, these means and this scatter."""
         if not weight:
             return
         total, shift = self.weight + weight, mean - self.mean
@@ -50,8 +50,8 @@ class Moments:
 
 
 def blocks_of_rows(n_rows, width, n_groups):
-    """Slices of rows that stay in cache, or are many beside the groups."""
-    # Products of so many rows take longer than to add their sum to a group.
+    """Slices of rows that fit in cache, or are long compared with ``n_groups``."""
+    # The products of so many rows take longer than the additions of their sums.
     size = max(n_per_block(8 * width, CACHE_BYTES), 2 * width * n_groups)
     return slices(n_rows, size)
 
@@ -69,7 +69,7 @@ def add_to_groups(moments, group, rows, weights):
 
 
 def group_rows(codes_by_fit, n_rows, n_most):
-    """Groups of rows with equal codes, 0 to 3, in all fits; None beyond ``n_most``.
+    """Groups of rows with equal codes, 0 to 3, in all fits; None if over ``n_most``.
 
     Shapes: codes_by_fit n_fits of (n_rows,); returned group (n_rows,), codes (n_groups,
     n_fits)."""
@@ -109,17 +109,17 @@ def dense_rows(X, target):
 
 
 def pseudo_rows(moments):
-    """Rows with the moments of groups, width + 1 for each group, and their weights.
+    """Rows with the same moments as the groups, and the weights of these rows.
 
-    With m the means, R'R the scatter over the weight, and H Helmert's matrix of q =
-    width orthonormal rows, each with the sum zero, the rows of a group are m + sqrt(q +
-    1) (H' R)_j, j = 1, ..., q + 1.
+    With q = width, a group has q + 1 pseudo-rows m + sqrt(q + 1) (H' R)_j. Here m are
+    its means, R'R is its scatter over its weight, and H is Helmert's matrix: q
+    orthonormal rows, each with sum zero.
     """
     width = len(moments[0].mean)
     rotation = np.sqrt(width + 1) * helmert(width + 1).T
     rows, weights = [], []
     for group in moments:
-        # R from scaled columns: small ones keep their digits next to large ones.
+        # R is computed from scaled columns, so that small columns lose no digits.
         covariance = group.scatter / group.weight
         scales = np.sqrt(np.clip(np.diagonal(covariance), 0, None))
         divisors = np.where(scales > 0, scales, 1)
@@ -131,7 +131,7 @@ def pseudo_rows(moments):
 
 
 def merged(moments):
-    """Moments of all groups together."""
+    """The moments of the union of all groups."""
     union = Moments(len(moments[0].mean))
     for group in moments:
         union.add(group.weight, group.mean, group.scatter)
@@ -150,18 +150,19 @@ def shifted(moments, shift, scale=1.0):
 
 
 def varying(moments, center):
-    """Mask of the columns that vary by more than the rounding of their centre."""
+    """Mask of the columns whose spread exceeds the rounding error of their centre."""
     spread = np.sqrt(np.diagonal(moments.scatter) / moments.weight)
     rounding = ROUNDINGS * np.finfo(float).eps * np.abs(center)
     return (spread > rounding) | (center == 0)
 
 
 class GradientByMoments:
-    """Gradients of the squared error, A_f b - c_f of fit f, from second moments,
+    """Gradients of the squared error, A_f b - c_f for fit f, from second moments,
 
-        A_f = sum_i w_if z_i z_i',    c_f = sum_i w_if z_i y_i',
+        A_f = sum_i w_if z_i z_i',    c_f = sum_i w_if z_i y_i'.
 
-    which are computed once gradients by rows have cost as much as they would.
+    The first gradients are computed by rows. The moments follow when these gradients
+    have cost as much as the moments will, so that a short run never pays for them.
     """
 
     def __init__(self, fits):
@@ -174,7 +175,7 @@ class GradientByMoments:
         self.moments = None
 
     def gradient(self, fits, coef):
-        """Gradients at coefficients, or None as long as they are taken by rows."""
+        """Gradients at coefficients, or None if they are to be computed by rows."""
         if self.n_gradients_by_rows >= 0:
             self.n_gradients_by_rows -= 1
             if self.n_gradients_by_rows < 0:
@@ -188,14 +189,14 @@ class GradientByMoments:
 
 
 def second_moments(fits):
-    """A_f and c_f of all fits, or None if the rows are not of few groups.
+    """A_f and c_f of all fits, or None if there are too many groups of rows.
 
     Shapes: A (n_fits, n_columns, n_columns); c (n_fits, n_columns, n_outputs)."""
     problem, n_columns = fits.problem, fits.problem.design.shape[1]
-    # Rows of a group are left out by the same fits.
+    # A group has the rows that are left out by the same fits.
     weights, n_rows = fits.row_weights[:, 0], len(problem.target)
     width = n_columns + problem.target.shape[1]
-    # To add a group takes about as long as ENTRY rows.
+    # A group costs about as much as ENTRY rows.
     n_most = min(n_rows // ENTRY, MEMORY_BYTES // (8 * width**2))
     groups = group_rows((weights > 0).T, n_rows, n_most)
     if groups is None:
@@ -203,7 +204,7 @@ def second_moments(fits):
     group, codes = groups
     row_of_group = np.empty(len(codes), np.intp)
     row_of_group[group] = np.arange(n_rows)
-    # All weights of a group are those of the problem times a share for each fit.
+    # In a group, the weights of a fit are its share times the problem's weights.
     shares = weights[row_of_group] / problem.row_weights[row_of_group].astype(
         np.float64
     )

@@ -1,4 +1,4 @@
-"""Arrays of other namespaces, on a GPU for instance, and their conversion."""
+"""Arrays of other libraries, on a GPU for instance, and their conversion."""
 
 from sys import modules
 
@@ -21,7 +21,7 @@ def dtype_of(array):
 
 
 def as_dtype(array, dtype):
-    """An array in a precision, which is a dtype of NumPy."""
+    """An array converted to ``dtype``, a dtype of NumPy."""
     if not is_on_device(array):
         return array.astype(dtype, copy=False)
     namespace = namespace_of(array)
@@ -50,7 +50,7 @@ def to_numpy(array):
 
 
 def empty(shape, dtype, like):
-    """An array without values, in the namespace and on the device of ``like``."""
+    """An uninitialised array, in the namespace and on the device of ``like``."""
     if not is_on_device(like):
         return np.empty(shape, dtype)
     namespace, device = namespace_of(like), _array_api_compat().device(like)
@@ -58,7 +58,7 @@ def empty(shape, dtype, like):
     return namespace.empty(shape, dtype=dtype, device=device)
 
 
-def picked(array, index, axis=0):
+def take(array, index, axis=0):
     return namespace_of(array).take(array, to_device_of(index, array), axis=axis)
 
 
@@ -68,7 +68,7 @@ def rows_in(X, index):
         return X[index]
     if isinstance(index, slice):
         return X[slice(*index.indices(X.shape[0])), :]
-    return picked(X, np.arange(X.shape[0])[index])
+    return take(X, np.arange(X.shape[0])[index])
 
 
 def part_of(matrix, rows, columns):
@@ -77,7 +77,7 @@ def part_of(matrix, rows, columns):
         part = rows_in(matrix, rows)
         if isinstance(columns, slice):
             return part[:, columns]
-        return picked(part, columns, axis=1)
+        return take(part, columns, axis=1)
     if isinstance(columns, slice):
         return matrix[rows, columns]
     if isinstance(rows, slice):
@@ -102,7 +102,7 @@ def free_bytes(array):
 
 
 def _array_api_compat():
-    """The library that knows the namespaces of arrays."""
+    """The module ``array_api_compat``, an optional dependency."""
     try:
         import array_api_compat
     except ImportError:

@@ -1,4 +1,4 @@
-"""EigenPro's preconditioner: it damps the top directions of a subsample.
+"""EigenPro's preconditioner, which damps the top eigenvectors of a subsample.
 
 Ma and Belkin (2017), "Diving into the shallows: a computational perspective on
 large-scale shallow learning"; Ma and Belkin (2019), "Kernel machines that adapt to
@@ -7,9 +7,9 @@ eigenpairs of the second moments of a subsample of the rows,
 
     P = I - sum_{j <= q} (1 - (lambda_{q+1} / lambda_j)^a) e_j e_j',    a = .95,
 
-multiplies every gradient, so that the q top directions no longer limit the step. The
-e_j have norm one in the inner product of the design: of columns, or of functions (dual
-coefficients of a kernel).
+multiplies every gradient, so that the top q eigenvectors no longer limit the step. The
+e_j have norm one in the inner product of the design, which for a kernel is that of the
+function space (coefficients are dual).
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ MOST_COMPONENTS = 100
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner(ComparesArrays):
-    """P g = g - vectors (damping * covectors' g), the identity in most directions.
+    """P g = g - vectors (damping * covectors' g): it changes q directions only.
 
     Shapes: rows (s,) of int; vectors, covectors (n_columns, q); damping (q,)."""
 
@@ -40,7 +40,7 @@ class Preconditioner(ComparesArrays):
 
     @classmethod
     def of(cls, design, rows, n_components, rng, rounding=0.0):
-        """The preconditioner from some rows (s,) of a design."""
+        """The preconditioner computed from ``rows``, (s,), of a design."""
         sample = design.rows(rows)
         inner = sample.smaller_gram().astype(np.float64, copy=False) / len(rows)
         n_eigenpairs = min(n_components + 1, len(inner))
@@ -50,7 +50,7 @@ class Preconditioner(ComparesArrays):
         vectors = vectors[:, : len(share)]
         vectors = sample.directions(vectors, np.sqrt(len(rows) * top))
         return cls(
-            # Without directions the run does not depend on these rows.
+            # With q = 0 the run does not depend on these rows.
             rows=rows if len(share) else rows[:0],
             vectors=vectors,
             covectors=sample.covectors(vectors),
@@ -74,7 +74,7 @@ class Preconditioner(ComparesArrays):
         return array - (vectors @ projections).reshape(array.shape)
 
     def features(self, design):
-        """Linear predictors (n_rows, q) of the e_j, without products with a kernel."""
+        """Linear predictors (n_rows, q) of the e_j; a kernel needs no product."""
         return design.evaluate(self.covectors)
 
     def top_eigenvalue(self, design, rng, tolerance=1e-2):
@@ -102,8 +102,8 @@ class Preconditioner(ComparesArrays):
 
 
 def damped_shares(eigenvalues, rounding=0.0, power=0.95, null=1e-6):
-    """Shares (q,) that stay, (lambda_{q+1} / lambda_j)^a, from q + 1 eigenvalues."""
-    # Eigenvalues below this share of the largest one are rounding.
+    """Shares 1 - damping, (lambda_{q+1} / lambda_j)^a, (q,), of q + 1 eigenvalues."""
+    # Smaller eigenvalues are rounding errors.
     null = max(null * eigenvalues[0], rounding)
     n_above_null = np.count_nonzero(eigenvalues > null)
     q = max(0, min(len(eigenvalues), n_above_null) - 1)

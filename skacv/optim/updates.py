@@ -411,6 +411,7 @@ class Pass(ComparesArrays, _GradientUpdate):
             damping = P.damping.astype(predictor.dtype)
         running = PassPredictors(design, predictor)
         visited, steps = np.empty_like(predictor), np.zeros_like(predictor)
+        # Coefficients of the preconditioner's vectors, summed over the batches.
         damping_coef = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
         for rows in self.batches:
             visited[rows] = running.predictor(rows) + features[rows] @ damping_coef

@@ -12,7 +12,7 @@ from .._any_optimiser.data import RunRows
 class TensorRows(RunRows):
     """Rows, targets and batches of a run: tensors."""
 
-    def of_batch(self, rows, weights):
+    def take_batch(self, rows, weights):
         rows = torch.as_tensor(rows, device=self.X.device)
         weights = weights[..., rows] * (len(self.y) / len(rows))
         return self.X[rows], self.y[rows], weights

@@ -41,7 +41,7 @@ def cross_entropy(y, decision):
     return torch.nn.functional.cross_entropy(decision, y, reduction="none")
 
 
-def flattened(module, inputs, outputs):
+def flatten_outputs(module, inputs, outputs):
     """A forward hook: outputs in one column as one prediction per row, (n,)."""
     return outputs.reshape(len(outputs))
 
@@ -93,24 +93,24 @@ class TorchModel(IteratedModel):
         for name in PARAMS:
             if name in state:
                 setattr(self, name, _as_tensors(state[name]))
-        module = self._made(self.n_features_in_, self._n_outputs, seed=0)
+        module = self._new_module(self.n_features_in_, self._n_outputs, seed=0)
         if self.module is None:
             module = module.to(next(iter(self.params_.values())).dtype)
         module.load_state_dict(_as_tensors(state["module_"]))
         self.module_ = module
 
-    def _made(self, n_features, n_outputs, seed):
+    def _new_module(self, n_features, n_outputs, seed):
         """The module that a run starts from."""
         make = linear_module if self.module is None else self.module
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             module = make(n_features, n_outputs)
         if n_outputs == 1:
-            module.register_forward_hook(flattened)
+            module.register_forward_hook(flatten_outputs)
         return module
 
     def _run(self, X, target, n_outputs, seed, batches):
-        module = self._made(X.shape[1], n_outputs, seed)
+        module = self._new_module(X.shape[1], n_outputs, seed)
         if self.module is None:
             module = module.to(torch.tensor(X[:0]).dtype)
         optimizer = ADAM if self.optimizer is None else self.optimizer

@@ -48,7 +48,7 @@ class TorchBackend(Backend):
             name: value.expand(len(weights), *value.shape)
             for name, value in start.items()
         }
-        return Updates(self, replicated, lambda *given: objectives(*given).sum())
+        return Updates(self, replicated, lambda *args: objectives(*args).sum())
 
     step = step_replicas = staticmethod(Updates.step)
     follow_replicas = staticmethod(Updates.follow)

@@ -54,13 +54,17 @@ class Updates:
         return self
 
     @torch.no_grad()
-    def reset_first(self, last, now):
-        """Put the first replica at ``now``, as :meth:`Backend.reset_first`."""
+    def reset_first(self, last, loop_params):
+        """Put the first replica at ``loop_params``, as :meth:`Backend.reset_first`."""
         squares = []
         for name, value in self.params.items():
-            parts = now[name] - value[0], value[0] - last[name], now[name]
+            parts = (
+                loop_params[name] - value[0],
+                value[0] - last[name],
+                loop_params[name],
+            )
             squares.append(torch.stack([(part**2).sum() for part in parts]))
-            value[0] = now[name]
+            value[0] = loop_params[name]
         distance, length, size = torch.stack(squares).sum(dim=0).sqrt().tolist()
         return self, distance, length, size * torch.finfo(value.dtype).eps
 
@@ -72,20 +76,22 @@ def check_elementwise(optimizer, params, n_updates=3, factor=100.0):
     start = list(params.values())
     generator = torch.Generator().manual_seed(0)
 
-    def drawn():
+    def random_gradients():
         return [
             torch.randn(value.shape, generator=generator, dtype=value.dtype)
             for value in start
         ]
 
-    gradients = [drawn() for _ in range(n_updates)]
+    gradients = [random_gradients() for _ in range(n_updates)]
     paired = [
-        [torch.stack([a, factor * b]) for a, b in zip(update, drawn())]
+        [torch.stack([a, factor * b]) for a, b in zip(update, random_gradients())]
         for update in gradients
     ]
     try:
-        alone = _after(optimizer, start, gradients)
-        replica = _after(optimizer, [torch.stack([v, v]) for v in start], paired)
+        single_run = _params_after(optimizer, start, gradients)
+        replicas = _params_after(
+            optimizer, [torch.stack([v, v]) for v in start], paired
+        )
     except Exception as error:  # whatever an optimiser may raise
         raise ValueError(
             f"Replicas cannot share this optimiser, which fails on them: {error}"
@@ -94,7 +100,7 @@ def check_elementwise(optimizer, params, n_updates=3, factor=100.0):
     eps = torch.finfo(start[0].dtype).eps
     if not all(
         torch.allclose(a, b[0], rtol=1e3 * eps, atol=1e3 * eps)
-        for a, b in zip(alone, replica)
+        for a, b in zip(single_run, replicas)
     ):
         raise ValueError(
             "Replicas cannot share this optimiser: its update of an entry depends on "
@@ -102,12 +108,12 @@ def check_elementwise(optimizer, params, n_updates=3, factor=100.0):
         )
 
 
-def _after(optimizer, start, gradients):
+def _params_after(optimizer, start, gradients):
     """Parameters after one update for each item of ``gradients``."""
     params = [value.clone().requires_grad_() for value in start]
-    made = optimizer(params)
+    torch_optimizer = optimizer(params)
     for update in gradients:
         for value, gradient in zip(params, update):
             value.grad = gradient.to(value.device)
-        made.step()
+        torch_optimizer.step()
     return [value.detach() for value in params]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.kernel.kernels import KERNELS, FromCallable, Precomputed, check_kernel
+from skacv.kernel.kernels import KERNELS, CallableKernel, Precomputed, check_kernel
 from skacv.optim.kernel_matrix import KernelMatrix
 from tests.kernel.brute_force import kernel_matrix
 
@@ -26,7 +26,7 @@ def test_diagonals(name, rng):
     X = rng.standard_normal((7, 4))
     kernel = kernel_of(name)
     np.testing.assert_allclose(kernel.diagonal(X), np.diagonal(kernel(X, X)))
-    same = FromCallable(lambda X, Z: kernel(X, Z))
+    same = CallableKernel(lambda X, Z: kernel(X, Z))
     np.testing.assert_allclose(same.diagonal(X), kernel.diagonal(X))
 
 
@@ -82,4 +82,4 @@ def test_what_is_no_kernel(rng):
     with pytest.raises(ValueError, match="finite"):
         check_kernel(np.full((3, 3), np.nan))
     with pytest.raises(ValueError, match=r"shape \(2, 3\)"):
-        FromCallable(lambda X, Z: np.ones(3))(X[:2], X[:3])
+        CallableKernel(lambda X, Z: np.ones(3))(X[:2], X[:3])

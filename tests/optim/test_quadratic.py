@@ -40,7 +40,7 @@ def test_gradients_are_those_of_rows(setting, rng):
     fits = fits_of(GROUPS[np.arange(N) % 4], rng, **settings)
     coef = rng.standard_normal((P, 2, N_FITS))
     by_moments = GradientByMoments(fits)
-    by_moments.n_by_rows = 0
+    by_moments.n_gradients_by_rows = 0
     expected = fits.gradient_of(fits.slopes(fits.predictor(coef)))
     found = by_moments.gradient(fits, coef)
     assert by_moments.moments is not None
