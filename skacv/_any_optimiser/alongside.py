@@ -43,8 +43,8 @@ class FollowedLoop:
         self._evaluate()
 
     @classmethod
-    def _of(cls, model, start, X, y, folds, every):
-        """Check the data, and begin the replicas of a loop that starts now."""
+    def _begin(cls, model, start, X, y, folds, every):
+        """Check the data, and begin the replicas of a loop at its start."""
         data = checked(model, start, X, y)
         folds = Folds.of(folds, model.to_numpy(data.y))
         return cls(model, start, data, folds, every)

@@ -114,7 +114,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             If parameters or data are invalid, or if the run, or a run without some
             rows, diverges.
         """
-        X, y, target, names, n_outputs = self._coded(X, y)
+        X, y, target, names, n_outputs = self._encoded_data(X, y)
         n_rows = len(y)
         splitter, split_params, groups = splitter_of(self, y, params)
         rng = check_random_state(self.random_state)
@@ -156,7 +156,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     def _check_data(self, X, y, sample_weight=None):
         """Raise the error that ``fit`` would raise on invalid data."""
-        self._coded(X, y)
+        self._encoded_data(X, y)
 
     def _checked(self, X):
         check_is_fitted(self)
@@ -230,7 +230,7 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
         """(y - prediction)^2"""
         return (y - prediction) ** 2
 
-    def _coded(self, X, y):
+    def _encoded_data(self, X, y):
         X, y, names = self._validated(X, y)
         return X, y, y.astype(X.dtype, copy=False), names, 1
 
@@ -287,7 +287,7 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     _usual_loss = Logistic()
     _losses_with_probabilities = (None,)
 
-    def _coded(self, X, y):
+    def _encoded_data(self, X, y):
         X, y, names = self._validated(X, y)
         classes, label = classes_of(self, y)
         n_outputs = 1 if len(classes) == 2 else len(classes)

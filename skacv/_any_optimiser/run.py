@@ -26,8 +26,8 @@ class OptimiserRun:
     train_path: np.ndarray
 
     @classmethod
-    def _of(cls, model, start, X, y, n_steps, batches):
-        """Run once, from parameters and data that are checked first."""
+    def _record(cls, model, start, X, y, n_steps, batches):
+        """Check parameters and data, run once, and record every iterate."""
         data = checked(model, start, X, y, batches)
         path, train_path = model.record(n_steps, start, data)
         train_path = model.to_numpy(train_path).astype(np.float64)

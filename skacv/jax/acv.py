@@ -158,7 +158,7 @@ class TrajectoryACV:
             finite, or batches are not rows of the data.
         """
         params = jax.tree.map(jnp.asarray, params)
-        return Run._of(self._model, params, X, y, n_steps, batches)
+        return Run._record(self._model, params, X, y, n_steps, batches)
 
     def alongside(
         self, params: Any, X: Any, y: Any, folds: Any = 5, every: int = 1
@@ -212,7 +212,7 @@ class TrajectoryACV:
         >>> coef = acv.best_params_
         """
         params = jax.tree.map(jnp.asarray, params)
-        return Alongside._of(self._model, params, X, y, folds, every)
+        return Alongside._begin(self._model, params, X, y, folds, every)
 
 
 class Run(OptimiserRun):

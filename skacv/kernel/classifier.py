@@ -168,7 +168,7 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     def _probability(self, decision, t):
         scale = self._scale_at(t)
         if scale is None:
-            return shares(decision)
+            return clipped_probabilities(decision)
         return super()._probability(scale * decision, t)
 
     @property
@@ -179,12 +179,13 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         return self._scale_at(self.iteration_)
 
     def _scale_at(self, t):
-        """The factor of iterate ``t``, or None; computed when it is first read."""
+        """The factor of iterate ``t``, or None; computed at the first call."""
         scales = {} if self._scales is None else self._scales  # none before fit
         if t in scales:
             return scales[t]
         scales[t] = None if self.loss == "squared_error" else 1.0
-        # Folds hold out all rows exactly; leave-one-out may be of a few, or estimated.
+        # Folds first, which hold out all rows exactly. Leave-one-out may cover a few
+        # rows, or be estimated.
         for name in ("cv", "loo"):
             if scales[t] is None and hasattr(self, f"{name}_prediction_path_"):
                 decision = getattr(self, f"{name}_prediction_path_")[t]
@@ -204,8 +205,8 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         return np.mean(np.array(labels) != self.loo_target_, axis=1)
 
 
-def shares(decision):
-    """Means of the codes, which least squares estimates, clipped to probabilities."""
+def clipped_probabilities(decision):
+    """Probabilities from least-squares decisions, which estimate means of codes."""
     if decision.ndim == 1:
         share = np.clip((1 + decision) / 2, 0, 1)
         return np.stack([1 - share, share], axis=1)

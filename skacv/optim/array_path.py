@@ -146,12 +146,13 @@ class Predictors(ArrayPath):
             predictor += self._intercept[iterates][:, None]
         return predictor
 
-    def on_rows(self, rows):
+    def select_rows(self, rows):
+        """The predictors of some rows, a path."""
         rows = rows if self._rows is None else self._rows[rows]
         return type(self)(self._design, self._coef, rows, self._intercept)
 
-    def of_output(self, k):
-        """Predictors of one output, (n_iterates, n_rows, 1)."""
+    def select_output(self, k):
+        """The predictors of one output, a path (n_iterates, n_rows, 1)."""
         return self._part(EVERY, [k])
 
     def first(self, n_iterates):
@@ -176,10 +177,10 @@ class StoredPredictors(StoredPath):
     def of_rows(self, rows, iterates=EVERY):
         return np.array(self._values[iterates][:, rows])
 
-    def on_rows(self, rows):
+    def select_rows(self, rows):
         return type(self)(self._values[:, rows])
 
-    def of_output(self, k):
+    def select_output(self, k):
         return type(self)(self._values[:, :, [k]])
 
     def first(self, n_iterates):

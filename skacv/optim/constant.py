@@ -1,4 +1,4 @@
-"""A matrix with a last column of ones, which is not stored."""
+"""A design with a last column of ones, which is not stored."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from .design import InMemoryDesign
 
 
 class WithConstant(InMemoryDesign):
-    """A design and a last column of ones, whose coefficient is an intercept.
+    """The columns ``features`` and a column of ones, whose coefficient is an intercept.
 
-    X is not copied. Ones are scaled like the rows, and not centred.
+    X is not copied. The ones are scaled like the rows, but not centred.
 
     Shapes: features (n_rows, n_columns - 1)."""
 
@@ -61,11 +61,11 @@ class WithConstant(InMemoryDesign):
     def weighted_grams(self, weights):
         return self._bordered(self.features.weighted_grams(weights), weights)
 
-    def _bordered(self, inner, weights):
-        """Gram matrices for weights (n_rows, k), from those of the features."""
-        ones, n = self.features.row_scales(), inner.shape[1]
-        grams = np.empty((len(inner), n + 1, n + 1), inner.dtype)
-        grams[:, :n, :n], grams[:, n, n] = inner, (ones**2).T @ weights
+    def _bordered(self, feature_grams, weights):
+        """Gram matrices for weights (n_rows, k), from the features' matrices."""
+        ones, n = self.features.row_scales(), feature_grams.shape[1]
+        grams = np.empty((len(feature_grams), n + 1, n + 1), feature_grams.dtype)
+        grams[:, :n, :n], grams[:, n, n] = feature_grams, (ones**2).T @ weights
         grams[:, :n, n] = grams[:, n, :n] = self.features.t_dot(weights * ones).T
         return grams
 

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class ComparesArrays:
-    """Equality by fields, of arrays entry by entry, for a ``dataclass(eq=False)``."""
+    """Equality of a ``dataclass(eq=False)``: arrays in fields are equal by entries."""
 
     def __eq__(self, right):
         if type(right) is not type(self):

@@ -1,4 +1,4 @@
-"""The kernel matrix of the training rows, kept or computed again block by block."""
+"""The kernel matrix of the training rows, stored or computed block by block."""
 
 import numpy as np
 
@@ -17,10 +17,10 @@ EVERY = slice(None)
 
 
 class KernelMatrix:
-    """The kernel between all training rows, kept if it takes at most ``budget`` bytes.
+    """The kernel between all training rows, stored if it fits in ``budget`` bytes.
 
-    Else a block of rows is computed whenever entries are asked for. X and the matrix
-    may be on a device; factors and results of products are NumPy's.
+    If it does not, every product computes the entries again, block by block. X and the
+    matrix may be on a device; factors and results of products are arrays of NumPy.
 
     Shapes: X (n_rows, n_features); diagonal (n_rows,); values (n_rows, n_rows)."""
 
@@ -50,7 +50,7 @@ class KernelMatrix:
         return self.kernel(X, X)
 
     def square_product(self, rows):
-        """A function that multiplies with the matrix between some rows."""
+        """A function that multiplies with the square matrix between some rows."""
         n_rows = len(np.arange(len(self))[rows])
         if self.values is None and n_rows**2 * self.dtype.itemsize > self.budget:
             X = self._data(rows)
@@ -71,7 +71,7 @@ class KernelMatrix:
             X, Z = self._data(rows), self._data(columns)
             return kernel_product(self.kernel, X, Z, coef, self.map)
         coef = to_device_of(coef, self.values)
-        if is_every(rows):  # entries of the symmetric matrix as they lie in memory
+        if is_every(rows):  # rows of the symmetric matrix, which are contiguous
             return to_numpy(part_of(self.values, columns, EVERY).T @ coef)
         return to_numpy(part_of(self.values, rows, columns) @ coef)
 
@@ -86,7 +86,7 @@ class KernelMatrix:
 
         def fill(rows):
             matrix[rows, : rows.stop] = self.kernel(X[rows, :], X[: rows.stop, :])
-            # Products may differ from their transpose by rounding.
+            # By rounding, a product may differ from its transpose.
             below = namespace.tril(matrix[rows, rows], k=-1)
             matrix[rows, rows] = below + below.T
             matrix[: rows.start, rows] = matrix[rows, : rows.start].T
@@ -102,15 +102,16 @@ def is_every(rows):
 
 
 def as_slice(index):
-    """An index as a slice if its rows are consecutive, which saves a copy."""
+    """A slice if the rows of an index are consecutive: slicing makes no copy."""
     if isinstance(index, slice) or len(index) == 0 or (np.diff(index) != 1).any():
         return index
     return slice(int(index[0]), int(index[-1]) + 1)
 
 
 def row_blocks(X, width, dtype):
-    # A few arrays that stay in cache; on a device with memory of its own, where many
-    # are at work, larger ones, but no more than a share of what is free.
+    """Slices of rows for computing a kernel of ``width`` columns."""
+    # A block and a few arrays of its size fit in the processor's cache. A GPU needs
+    # larger blocks, up to a share of its free memory.
     free = free_bytes(X)
     budget = LARGE_BYTES // 4 if free is None else min(free // 16, MEMORY_BYTES)
     return blocks(X.shape[0], np.dtype(dtype).itemsize * width, budget)

@@ -168,7 +168,7 @@ def _softplus(predictor):
 
 
 def _sigmoid(predictor):
-    """1 / (1 + exp(-z)), with NumPy's exp: several times as fast as SciPy's expit."""
+    """1 / (1 + exp(-z)), several times as fast as SciPy's expit."""
     with np.errstate(over="ignore"):  # 1 / inf is right
         result = np.exp(-predictor)
     result += 1
@@ -366,7 +366,7 @@ LOSSES = (
 
 
 def _exponentials(predictor):
-    """The largest z of every row, exp(z - largest), and the sums of these.
+    """The largest z of every row, exp(z - largest), and the row sums of the latter.
 
     Shapes: predictor z (n_rows, n_outputs, ...)."""
     largest = predictor[:, 0].copy(order="K")
@@ -378,6 +378,7 @@ def _exponentials(predictor):
 
 
 def _softmax(predictor):
+    """Probabilities of the classes, of the predictor's shape."""
     _, exponentials, total = _exponentials(predictor)
     exponentials /= total[:, None]
     return exponentials

@@ -1,4 +1,4 @@
-"""Eigenvalues of a symmetric matrix of which one triangle is stored."""
+"""Eigenvalues of a symmetric matrix whose upper triangle is stored."""
 
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
@@ -6,6 +6,7 @@ from scipy.linalg.blas import dspmv, dspr2
 
 
 def n_packed(size):
+    """Number of entries in a triangle with its diagonal."""
     return size * (size + 1) // 2
 
 

@@ -1,4 +1,4 @@
-"""The design of a CSR matrix, centred and scaled as it is read."""
+"""The design of a CSR matrix, which is centred and scaled as it is read."""
 
 import numpy as np
 from scipy import sparse
@@ -11,14 +11,14 @@ class SparseDesign(MatrixDesign):
     """A CSR matrix X, centred and scaled as it is read, which is never made dense."""
 
     def _blocks(self):
-        """Consecutive rows of X in double precision: all at once if X has it."""
+        """Yield slices of rows, and these rows of X in double precision."""
         n_rows, n_columns = self.shape
         if self.X.dtype == self.dtype:
             yield slice(0, n_rows), self.X
             return
-        # A block has as many entries as its sums over rows.
-        n_each = max(CACHE_BYTES // 8, n_columns)
-        size = n_rows * n_each // max(self.X.nnz, 1)
+        # A block has at least as many entries as a sum over its rows.
+        n_entries = max(CACHE_BYTES // 8, n_columns)
+        size = n_rows * n_entries // max(self.X.nnz, 1)
         for rows in slices(n_rows, size):
             yield rows, self.X[rows].astype(self.dtype)
 
@@ -119,7 +119,7 @@ class SparseDesign(MatrixDesign):
         return SparseDesign(X, center, self.row_scale)
 
     def dense_columns(self, index, dtype):
-        # Columns of all rows at once: block by block is much slower.
+        # All rows at once, since blocks of rows would be much slower.
         selection = self.X[:, index].astype(self.dtype, copy=False).toarray()
         if self.center is not None:
             selection -= self.center[index].T

@@ -200,8 +200,8 @@ class Trajectory:
             phases_up_to(self.phases, n_updates),
         )
 
-    def of_output(self, k):
-        predictor = self.predictor.of_output(k)
+    def select_output(self, k):
+        predictor = self.predictor.select_output(k)
         return replace(self, coef=self.coef[:, :, [k]], predictor=predictor)
 
     def preconditioner(self):

@@ -156,7 +156,7 @@ class TrajectoryACV:
             finite, or batches are not rows of the data.
         """
         model = self._model
-        return Run._of(model, model.start(), X, y, n_steps, batches)
+        return Run._record(model, model.start(), X, y, n_steps, batches)
 
     def alongside(self, X: Any, y: Any, folds: Any = 5, every: int = 1) -> Alongside:
         """Cross-validation folds that are updated along with your training loop.
@@ -208,7 +208,7 @@ class TrajectoryACV:
         >>> module = acv.load_best()
         """
         model = self._model
-        return Alongside._of(model, model.start(), X, y, folds, every)
+        return Alongside._begin(model, model.start(), X, y, folds, every)
 
 
 class Run(OptimiserRun):

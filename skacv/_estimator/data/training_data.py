@@ -57,7 +57,9 @@ class TrainingData:
         n_single = self.problem.n_single
         if n_single == len(self.problem.target):
             return paths
-        return [path.on_rows(rows < n_single) for path, (_, rows) in zip(paths, folds)]
+        return [
+            path.select_rows(rows < n_single) for path, (_, rows) in zip(paths, folds)
+        ]
 
     def held_out(self, folds):
         """The samples that every fold holds out, and their targets, fold after fold."""

@@ -64,7 +64,7 @@ class LeaveOneOutTask:
             replace(
                 self,
                 problem=replace(self.problem, target=self.problem.target[:, [k]]),
-                trajectory=self.trajectory.of_output(k),
+                trajectory=self.trajectory.select_output(k),
             )
             for k in range(n_outputs)
         ]

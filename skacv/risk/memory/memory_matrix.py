@@ -95,7 +95,7 @@ def _squared_risk(problem, trajectory, rule, method, row_scales, rng):
     read, record, seen = problem, trajectory, trajectory.rows_seen()
     if len(seen):
         others_than_seen = np.setdiff1d(np.arange(len(problem.target)), seen)
-        predictor = trajectory.predictor.on_rows(others_than_seen)
+        predictor = trajectory.predictor.select_rows(others_than_seen)
         record = replace(trajectory, predictor=predictor)
         read = problem.batch(others_than_seen)
     run = SquaredRun(problem, read, record, degrees, read.sqrt_weighted()[0])
