@@ -76,9 +76,8 @@ class Folds:
         )
 
     def unpadded(self, predictions):
-        """Predictions (n_iterates, n_held_out, ...) of the first folds, unpadded.
-
-        Shapes: predictions (n_iterates, n_first_folds, size, ...)."""
+        """Predictions (n_iterates, n_held_out, ...) of the first folds, unpadded."""
+        # Shapes: predictions (n_iterates, n_first_folds, size, ...).
         first = enumerate(self.held_out[: predictions.shape[1]])
         parts = [predictions[:, fold, : len(rows)] for fold, rows in first]
         return np.concatenate(parts, axis=1)

@@ -95,15 +95,12 @@ def linearised_path(model, path, data, is_corrected, rows):
         theta, replica_thetas = thetas[t], flat(model.params_of(replicas))
         deviations = replica_thetas - theta
         row_gradients = expansion.row_gradients(theta, deviations)
-
-        def evaluated_error():
-            error = expansion.expansion_error(theta, deviations, row_gradients)
-            return error, deviations
-
-        error = 0.0
+        arguments, error = (theta, deviations, row_gradients), 0.0
         if is_corrected is not None:
             last_error = functions.cond(
-                is_corrected[t], evaluated_error, lambda: last_error
+                is_corrected[t],
+                lambda: (expansion.expansion_error(*arguments), deviations),
+                lambda: last_error,
             )
             error = extrapolated_error(*last_error, deviations)
         gradients = expansion.gradients(t, theta, replica_thetas, row_gradients, error)
@@ -139,9 +136,8 @@ class ReplicaGradients:
         return self.model.functions
 
     def linearised(self, theta, deviations, X, y, weights):
-        """Gradients at theta + deviations, to first order in the deviations.
-
-        Shapes: deviations, returned (n_replicas, n_parameters)."""
+        """Gradients at theta + deviations, to first order in the deviations."""
+        # Shapes: deviations, returned (n_replicas, n_parameters).
         hessian = self.functions.hessian(self.model, self.unravel, theta, X, y, weights)
         return self._gradient(theta, X, y, weights) + deviations @ hessian
 
@@ -186,10 +182,10 @@ class ReplicaGradients:
     def predictions(self, thetas):
         """Prediction of every replica for its left-out row."""
 
-        def predict_row(theta, X):
+        def prediction(theta, X):
             return self.model.predict(self.unravel(theta), X)[0]
 
-        return self.functions.map_rows(predict_row)(thetas, self.held_out[0])
+        return self.functions.map_rows(prediction)(thetas, self.held_out[0])
 
     def _gradient(self, theta, X, y, weights):
         def mean_loss(theta):

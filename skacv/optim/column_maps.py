@@ -41,10 +41,8 @@ class ColumnMaps:
         return -np.einsum("jf,...jkf->...kf", self.center, coef)
 
     def gradient(self, products, total):
-        """Gradients of the fits, from the design's ``products`` with slopes, in place.
-
-        Shapes: products (n_columns, n_outputs, n_fits); total (n_outputs, n_fits), the
-        sums of the slopes."""
+        """Gradients of the fits, from the design's products with slopes, in place."""
+        # ``total``, (n_outputs, n_fits), are the sums of the slopes.
         products -= self.center[:, None] * total
         products *= self.factor[:, None]
         return products

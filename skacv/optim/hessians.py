@@ -9,9 +9,7 @@ from .problem import SINGULAR, hessian
 
 
 def newton_direction(fits, penalty, iterate):
-    """Inverse Hessian times gradient of every fit's objective, at an Iterate.
-
-    Shapes: returned (n_columns, n_outputs, n_fits)."""
+    """Inverse Hessian times gradient of every fit's objective, at an Iterate."""
     gradient = fits.objective_gradient(penalty, iterate)
     ridges = fits.penalty_scale * penalty.smooth_gradient(np.ones_like(gradient))
     if fits.problem.loss.is_quadratic and np.ptp(ridges[:, 0, 0]) == 0:

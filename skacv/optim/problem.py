@@ -96,9 +96,8 @@ class Problem:
         return self.design.t_dot(self.row_weights * slope)
 
     def least_squares_predictor(self, index):
-        """Predictors (n_rows, n_targets) that minimise f over the columns ``index``.
-
-        They are zero unless the loss is quadratic."""
+        """Predictors (n_rows, n_targets) that minimise f over the columns ``index``."""
+        # They are zero unless the loss is quadratic.
         if not (self.loss.is_quadratic and len(index)):
             return np.zeros_like(self.target)
         design = self.design.columns(index, self.design.dtype)

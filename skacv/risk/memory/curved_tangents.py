@@ -28,10 +28,8 @@ from .tangents import Tangents
 
 
 def curvature_at(problem, predictor, rows=slice(None)):
-    """Curvature D of rows at their predictors, times n and the rows' weights.
-
-    Shapes: returned (n_rows, n_outputs), or (n_rows, n_outputs, n_outputs) if the loss
-    couples the outputs."""
+    """Curvature D of rows at their predictors, times n and the rows' weights."""
+    # (n_rows, n_outputs), or (n_rows, n_outputs, n_outputs) if outputs are coupled.
     curvature = problem.loss.curvature(problem.target[rows], predictor)
     weights = len(problem.target) * problem.row_weights[rows, :1]
     return curvature * weights.reshape(-1, *(1,) * (curvature.ndim - 1))
