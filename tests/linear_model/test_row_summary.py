@@ -278,7 +278,7 @@ def test_from_arrays(kind, rng, tmp_path, set_limits):
     if kind == "csr":
         source = sparse.csr_matrix(X)
     found = RowSummary.from_arrays(source, y, n_folds=1, n_sampled=20)
-    model = IterativeRidge(10.0, max_iter=30, tol=0, loo=False, risk=False)
+    model = IterativeRidge(10.0, max_iter=15, tol=0, loo=False, risk=False)
     actual, desired = clone(model).fit(found), clone(model).fit(expected, y)
     np.testing.assert_allclose(actual.coef_path_, desired.coef_path_, 1e-9, 1e-9)
     np.testing.assert_allclose(actual.intercept_path_, desired.intercept_path_, 1e-9)
