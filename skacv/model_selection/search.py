@@ -338,6 +338,11 @@ class Search:
             if self.late and self.losses:
                 losses = member_losses(self.candidates, self.y)
                 self.losses, self.shared_loss = losses
+        for run in self.runs:
+            # The ``cv`` that the estimator was given; the splits take much memory.
+            drawn = ESTIMATES["cv"].setting(run.estimator)
+            if isinstance(drawn, DrawnSplits):
+                run.estimator.set_params(cv=drawn.cv)
 
     def compare(self):
         """Choose an iterate from every run, and the best of these or their weights."""
@@ -382,14 +387,10 @@ class Search:
         results = compared.results(self.skipped)
         best = self.candidates[compared.index].member
         iteration = compared.choices[compared.index].iteration
-        fitted, members, folds = {}, {}, ESTIMATES["cv"]
+        fitted, members = {}, {}
         for name in compared.kept:
             index = compared.best_indices[name]
             estimator = self.runs[index].estimator
-            # The ``cv`` that the estimator was given.
-            drawn = folds.setting(estimator)
-            if isinstance(drawn, DrawnSplits):
-                estimator.set_params(cv=drawn.cv)
             member = chosen_iterate(estimator, compared.choices[index].iteration)
             if is_foreign(self.passed_X):
                 member = on_device_of(self.passed_X, self.passed_y, member)
