@@ -120,7 +120,7 @@ class Blending(Comparison):
         for name, index in self.best_indices.items():
             if index == self.least_index or not np.isnan(self.choices[index].score):
                 self.used[name] = index
-                losses = self.held_out_losses[index]
+                losses = self.criterion.losses(self.runs[index].estimator)
                 if losses is not None:
                     order = np.argsort(losses.rows, kind="stable")
                     weights.append(losses.weights[order])

@@ -57,9 +57,8 @@ class Comparison:
         self.candidates, self.runs = candidates, runs
         self.criterion, self.rule, self.between = criterion, rule, between
         # For every run: the Choice of the rule; the score that compares members; the
-        # name of the loss, or scorer, that results show, its value and standard error;
-        # the HeldOutLosses, or None if they are not available.
-        self.choices, self.scores, self.shown, self.held_out_losses = [], [], [], []
+        # name of the loss, or scorer, that results show, its value and standard error.
+        self.choices, self.scores, self.shown = [], [], []
         combinations = {}
         for index, (candidate, run) in enumerate(zip(candidates, runs)):
             choice, name = choice_of(run, criterion, rule), criterion.name
@@ -68,7 +67,6 @@ class Comparison:
             self.choices.append(choice)
             self.scores.append(choice.score)
             self.shown.append((name, choice.score, choice.standard_error))
-            self.held_out_losses.append(criterion.losses(run.estimator))
             combinations.setdefault(candidate.member, []).append(index)
         # The index of the best combination of every member, the first of equals, and
         # its path as figures show it; errors are None if the estimator has them.
@@ -223,7 +221,9 @@ class Comparison:
         for index, (name, *_) in enumerate(self.candidates):
             if name not in names:
                 continue
-            losses, estimator = self.held_out_losses[index], self.runs[index].estimator
+            estimator = self.runs[index].estimator
+            # They are not kept: each has several numbers for every held-out row.
+            losses = self.criterion.losses(estimator)
             if losses is None:
                 raise Uncorrected(
                     "the losses of single held-out rows are not known, as with a "

@@ -41,7 +41,7 @@ def check_plan(problem, planned):
         if type(schedule) not in _checked:
             check_schedule(schedule)
         penalty.check(n_columns)
-        # Of a Weighted penalty, which is this package's, check the penalty within.
+        # A Weighted penalty is this package's: check the penalty within it.
         uniform = getattr(penalty, "penalty", penalty)
         if type(uniform) not in _checked:
             step_size, strength = schedule.step_size, uniform.strength
