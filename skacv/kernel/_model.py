@@ -33,11 +33,13 @@ from .._typing import RandomState
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
+from ..optim.namespaces import dtype_of, rows_in
 from ..optim.trajectory import iterate
 from ..risk.cost import RunCost, method_for
 from ._predictions import RecordedKernelModel
 from ._stopping import StoppingModel
-from .data import kernel_data, kernel_rows
+from .centers import Features, center_data
+from .data import check_rows, kernel_data, kernel_rows, working_dtype
 from .eigenpro import KernelSolver, run_attributes
 from .kernels import (
     KERNELS,
@@ -50,7 +52,7 @@ from .kernels import (
     check_squares,
     scale_gamma,
 )
-from .scales import MOST_ROWS, chosen_scale, gammas_of
+from .scales import MOST_ROWS, chosen_kernel, kernels_and_gammas
 
 # Seconds for an entry of the kernel matrix, before the run and in a pass; and for scale
 # and preconditioner on any number of rows.
@@ -66,7 +68,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
-        "kernel": [StrOptions({*KERNELS, "precomputed"}), callable],
+        "standardize": ["boolean"],
+        "kernel": [StrOptions({*KERNELS, "auto", "precomputed"}), callable],
         "gamma": [
             StrOptions({"auto", "scale"}),
             Interval(Real, 0, None, closed="neither"),
@@ -79,6 +82,11 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         "batch_size": [
             StrOptions({"auto", "full"}),
             Interval(Integral, 1, None, closed="left"),
+        ],
+        "n_centers": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
         ],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, 1, closed="left")],
@@ -99,6 +107,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         alpha: ArrayLike = 0.0,
         fit_intercept: bool = True,
         standardize: bool = False,
+        n_centers: Literal["auto"] | int | None = "auto",
         solver: Literal["auto", "eigenpro", "gd", "nesterov"] = "auto",
         n_components: Literal["auto"] | int = "auto",
         subsample_size: Literal["auto"] | int = "auto",
@@ -124,17 +133,20 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         """Named kernels are computed where X is, any other kernel in NumPy."""
         return isinstance(self.kernel, str) and not self._is_precomputed()
 
-    @property
-    def _keeps_rows(self):
+    def _keeps_rows(self, X):
         """Whether predictions, or a further fit, need a copy of the rows."""
-        return self.warm_start or not self._is_precomputed()
+        has_centers = self._spec().solver.centers_on(shape_of(X)[0]) is not None
+        return self.warm_start or not (self._is_precomputed() or has_centers)
 
     # ---------------------------------------------------------------- the problem
 
     def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem that samples make, on their kernel, and the folds of its rows."""
         # The kernel, the rows to which it is applied, and attributes for predictions.
-        rows = samples.rows[:, None]
+        rows, n_centers = (
+            samples.rows[:, None],
+            run.spec.solver.centers_on(len(samples.y)),
+        )
         if self._is_precomputed():
             check_precomputed(samples.passed)
             if self.standardize:
@@ -151,15 +163,31 @@ class KernelModel(RecordedKernelModel, StoppingModel):
                 kernel = CallableKernel(self.kernel)
             else:
                 check_squares(X)
-                gamma = self.gamma
-                if gamma == "scale":
-                    gamma = scale_gamma(self.kernel, scaled.X)
-                elif gamma == "auto":
-                    gamma, scores = chosen_scale(self, scaled, folds, run.seed)
-                    attributes |= scores
-                attributes["gamma_"] = gamma = float(gamma)
-                kernel = KERNELS[self.kernel](gamma, self.degree, self.coef0)
+                name, gamma = self.kernel, self.gamma
+                if gamma == "auto":
+                    chosen, compared = chosen_kernel(self, scaled, folds, run.seed)
+                    name, gamma = chosen["kernel"], chosen["gamma"]
+                    attributes |= compared
+                elif name == "auto":
+                    raise ValueError(
+                        "kernel='auto' chooses gamma too, and it is set to "
+                        f"{gamma!r}: set gamma='auto', or name a kernel."
+                    )
+                elif gamma == "scale":
+                    gamma = scale_gamma(name, scaled.X)
+                attributes |= {"kernel_": name, "gamma_": float(gamma)}
+                kernel = KERNELS[name](float(gamma), self.degree, self.coef0)
             attributes["_kernel"] = kernel
+            if n_centers is not None:
+                return self._with_centers(
+                    run, scaled, encoded, kernel, n_centers, attributes, folds
+                )
+            if not self._keeps_rows(
+                samples.passed
+            ):  # rows of weight zero, which are few
+                attributes["X_fit_"] = rows_in(
+                    scaled.passed, np.arange(samples.n_samples)
+                )
             if self._distances is None:
                 rows = X
             else:
@@ -169,6 +197,25 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         # The problem has the rows in another order.
         index = data.rows_of_samples(samples.rows)
         return data, [(index[train], index[held_out]) for train, held_out in folds]
+
+    # The problem of samples with random centres, and the folds of its rows.
+    def _with_centers(self, run, samples, encoded, kernel, n_centers, names, folds):
+        X, n_rows = kernel_rows(samples.X), len(samples.y)
+        if not encoded.loss.is_quadratic and self.n_centers == "auto":
+            # Features of all rows have to be in memory.
+            n_that_fit = int(self._budget() / (n_rows * dtype_of(X).itemsize))
+            n_centers = max(1, min(n_centers, n_that_fit))
+        rng = np.random.RandomState(run.seed)
+        index = np.sort(rng.permutation(n_rows)[:n_centers])
+        centers = rows_in(X, index)
+        check_rows(kernel, centers)
+        names |= {
+            "center_indices_": samples.rows[index],
+            "X_fit_": rows_in(samples.passed, samples.rows[index]),
+        }
+        encoded = replace(encoded, names={**encoded.names, **names})
+        features = Features.of(kernel, X, centers, self._map)
+        return center_data(self, samples, encoded, features, folds, run.seed)
 
     def _standardized(self, samples):
         """Samples with columns as the kernel needs them."""
@@ -183,11 +230,19 @@ class KernelModel(RecordedKernelModel, StoppingModel):
     def _spec(self):
         strengths = Strengths(self.alpha, is_sum=True, n_path=N_SMOOTH_STRENGTHS)
         sizes = self.n_components, self.subsample_size, self.batch_size
+        n_centers = self.n_centers
+        if self._is_precomputed():
+            if isinstance(n_centers, Integral):
+                raise ValueError(
+                    'kernel="precomputed" has no rows that could be centres: set '
+                    "n_centers=None."
+                )
+            n_centers = None
         return ModelSpec.of(
             self,
             ridge_penalty,
             strengths,
-            KernelSolver(None, self.solver, *sizes, self._budget()),
+            KernelSolver(None, self.solver, *sizes, self._budget(), n_centers),
             is_quadratic=getattr(self, "loss", "squared_error") == "squared_error",
             is_dual=True,
             # A run does not end after small steps: ``tol`` is for patience.
@@ -205,7 +260,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             problem.design.squared_norm(*iterate).sum()
             for iterate in zip(trajectory.coef, trajectory.predictor)
         ]
-        path = coef_path[stored].astype(problem.design.dtype, copy=False)
+        dtype = working_dtype(len(run.data.rows))
+        path = coef_path[stored].astype(dtype, copy=False)
         # The best iterate predicts if the run has been evaluated as it went.
         is_last = self.patience is None or run.best is None
         t = trajectory.n_updates if is_last else run.best
@@ -257,18 +313,24 @@ class KernelModel(RecordedKernelModel, StoppingModel):
     # ------------------------------------------------------ hooks of a comparison
 
     def _left_to_compare(self, X, y, sample_weight=None):
-        """The values of gamma to compare, for ``gamma="auto"`` and few rows."""
+        """The kernels and values of gamma to compare, if automatic, for few rows."""
         # Choosing gamma on the rows that evaluate the run would make the estimate
         # optimistic, most of all with few rows.
         is_auto = isinstance(self.gamma, str) and self.gamma == "auto"
         # Kernels that follow X are those with a scale.
         if not (is_auto and self._follows_X) or is_collection(X):
             return [{}]
+        if sample_weight is None and shape_of(X)[0] > MOST_ROWS:
+            return [{}]
         samples, _ = self._encoded_samples(X, y, sample_weight)
         if len(samples.y) > MOST_ROWS:
             return [{}]
         X = self._standardized(samples).X
-        return [{"gamma": float(gamma)} for gamma in gammas_of(self.kernel, X)]
+        compared = {"gamma"} | ({"kernel"} if self.kernel == "auto" else set())
+        return [
+            {name: value for name, value in pair.items() if name in compared}
+            for pair in kernels_and_gammas(self.kernel, X)
+        ]
 
     @staticmethod
     def _share_work(candidates, X, y, sample_weight=None):
@@ -277,7 +339,9 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         candidates = [
             candidate
             for candidate in candidates
-            if isinstance(candidate.kernel, str) and candidate.kernel in RADIAL_KERNELS
+            if isinstance(candidate.kernel, str)
+            and candidate.kernel in {"auto", *RADIAL_KERNELS}
+            and candidate._keeps_rows(X)
         ]
         if len(candidates) < 2 or is_foreign(X):
             return
@@ -311,9 +375,9 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     def _price(self, n_rows, n_columns, n_outputs):
         """The expected seconds of a run, as a Price."""
-        n_entries = n_rows**2
-        start = SECONDS_AT_LEAST + SECONDS_TO_START * n_entries
-        return Price(start, SECONDS_OF_PASS * n_outputs * n_entries, self.max_iter)
+        size = self._spec().solver.centers_on(n_rows) or n_rows
+        start = SECONDS_AT_LEAST + SECONDS_TO_START * n_rows * size
+        return Price(start, SECONDS_OF_PASS * n_outputs * size**2, self.max_iter)
 
     def _leaves_one_out_cheaply(self, X, y):
         """Whether leave-one-out of every row is cheap, for any run."""
@@ -321,7 +385,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
         has_momentum = spec.solver.name_on(shape[0]) == "nesterov"
-        is_exact = spec.solver.decomposes(shape[0]) or not has_momentum
+        has_centers = spec.solver.centers_on(shape[0]) is not None
+        is_exact = has_centers or spec.solver.decomposes(shape[0]) or not has_momentum
         return spec.is_quadratic and is_exact
 
     def __sklearn_tags__(self):

@@ -24,6 +24,8 @@ class StoppingModel(TrajectoryModel):
     def _side_runs(self, run):
         """The SideRuns of random targets and of folds, None if there are neither."""
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
+        if problem.design.has_columns:  # of centres: a linear model
+            return super()._side_runs(run)
         n_rows, update = len(problem.target), run.plan[0].first_update
         seen = planned.rows_seen()
         folds = unseen_folds(run.folds, seen)

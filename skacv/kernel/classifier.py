@@ -49,16 +49,16 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept: by centring the kernel and the targets
         for the squared error, by separate updates for the log loss.
-    {standardize, class_weight, solver, n_components, subsample_size, batch_size}
-    {step_size, max_iter, patience, tol, loo, n_probes, cv, store_every, warm_start}
-    {memory_budget, n_jobs, random_state, verbose}
+    {standardize, class_weight, n_centers, solver, n_components, subsample_size}
+    {batch_size, step_size, max_iter, patience, tol, loo, n_probes, cv, store_every}
+    {warm_start, memory_budget, n_jobs, random_state, verbose}
 
     Attributes
     ----------
     {classes_}
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Dual coefficients of the iterate in use, the best after ``fit``.
-    {intercept_, X_fit_}
+    {intercept_, X_fit_, center_indices_}
     dual_coef_path_ : ndarray of shape (n_stored, n_samples, n_outputs)
         Dual coefficients of the iterates that are kept; row 0 is the start.
     {stored_iterations_, intercept_path_, alpha_path_, objective_path_, train_path_}
@@ -72,9 +72,9 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         are any, otherwise from ``loo``. 1 with the log loss, None if no row was held
         out.
     {cv_path_, cv_se_path_, cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_}
-    {df_path_, gamma_, gammas_, gamma_scores_, n_components_, subsample_indices_}
-    {batch_size_, batch_indices_, critical_batch_size_, step_size_, top_eigenvalue_}
-    {n_iter_, iteration_, n_features_in_, feature_names_in_}
+    {df_path_, kernel_, gamma_, kernels_, gammas_, gamma_scores_, n_components_}
+    {subsample_indices_, batch_size_, batch_indices_, critical_batch_size_, step_size_}
+    {top_eigenvalue_, n_iter_, iteration_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -120,6 +120,7 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         fit_intercept: bool = True,
         standardize: bool = False,
         class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        n_centers: Literal["auto"] | int | None = "auto",
         solver: Literal["auto", "eigenpro", "gd", "nesterov"] = "auto",
         n_components: Literal["auto"] | int = "auto",
         subsample_size: Literal["auto"] | int = "auto",

@@ -86,10 +86,8 @@ class KernelData(TrainingData):
         return dual, intercept
 
 
-def kernel_data(estimator, samples, encoded, kernel, rows, seed):
-    """:class:`KernelData` of the rows that the kernel takes, put in random order."""
-    order = np.random.RandomState(seed).permutation(len(samples.y))
-    X, dtype = rows_in(rows, order), working_dtype(len(order))
+def check_rows(kernel, X):
+    """Raise where a kernel cannot be computed of rows, or is not valid on some."""
     if is_on_device(X):
         if not is_writeable(X):
             raise ValueError(
@@ -101,6 +99,13 @@ def kernel_data(estimator, samples, encoded, kernel, rows, seed):
     if not kernel.is_positive:
         part = rows_in(X, slice(MOST_ROWS))
         check_kernel(to_numpy(kernel(part, part)).astype(np.float64, copy=False))
+
+
+def kernel_data(estimator, samples, encoded, kernel, rows, seed):
+    """:class:`KernelData` of the rows that the kernel takes, put in random order."""
+    order = np.random.RandomState(seed).permutation(len(samples.y))
+    X, dtype = rows_in(rows, order), working_dtype(len(order))
+    check_rows(kernel, X)
     matrix = KernelMatrix(kernel, X, dtype, estimator._budget(), estimator._map)
     weights = encoded.weights[order]
     row_weights = (weights / weights.sum())[:, None]

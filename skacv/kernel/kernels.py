@@ -59,10 +59,16 @@ def exponential(array):
 
 @dataclass(frozen=True)
 class RadialKernel:
-    """A kernel of the distance; a subclass has ``profile(squared)``, in place."""
+    """A kernel of the distance.
+
+    A subclass has ``profile(squared)``, its values at squared distances, in place, and
+    ``slope(squared)``, the derivative of these by the squared distance, in NumPy.
+    """
 
     gamma: float
     is_positive = True
+    # Whether gamma multiplies the distance, not its square.
+    is_of_distance = False
 
     def __call__(self, X, Z):
         return self.profile(squared_distances(X, Z))
@@ -79,14 +85,43 @@ class Gaussian(RadialKernel):
         squared *= -self.gamma
         return exponential(squared)
 
+    def slope(self, squared):
+        return -self.gamma * np.exp(-self.gamma * squared)
+
 
 class Laplacian(RadialKernel):
     """k(x, z) = exp(-gamma ||x - z||), of the Euclidean distance."""
+
+    is_of_distance = True
 
     def profile(self, squared):
         squared **= 0.5
         squared *= -self.gamma
         return exponential(squared)
+
+    def slope(self, squared):
+        # At its own row the kernel has a kink, with slopes of both signs: their mean.
+        distance = np.sqrt(squared)
+        slope = np.exp(-self.gamma * distance)
+        slope *= -0.5 * self.gamma
+        apart = distance > 0
+        return np.divide(slope, distance, out=np.zeros_like(slope), where=apart)
+
+
+class Matern(RadialKernel):
+    """k(x, z) = (1 + gamma ||x - z||) exp(-gamma ||x - z||), of smoothness 3/2."""
+
+    is_of_distance = True
+
+    def profile(self, squared):
+        squared **= 0.5
+        squared *= self.gamma
+        factor = 1 + squared
+        squared *= -1
+        return exponential(squared) * factor
+
+    def slope(self, squared):
+        return -0.5 * self.gamma**2 * np.exp(-self.gamma * np.sqrt(squared))
 
 
 class Cauchy(RadialKernel):
@@ -97,6 +132,9 @@ class Cauchy(RadialKernel):
         squared += 1
         squared **= -1.0
         return squared
+
+    def slope(self, squared):
+        return -self.gamma / (1 + self.gamma * squared) ** 2
 
 
 @dataclass(frozen=True)
@@ -190,7 +228,12 @@ class KernelOfDistances:
         return self.kernel.diagonal(X)
 
 
-RADIAL_KERNELS = {"rbf": Gaussian, "laplacian": Laplacian, "cauchy": Cauchy}
+RADIAL_KERNELS = {
+    "rbf": Gaussian,
+    "laplacian": Laplacian,
+    "matern": Matern,
+    "cauchy": Cauchy,
+}
 KERNELS = {
     **{
         name: lambda gamma, degree, coef0, kernel=kernel: kernel(gamma)
@@ -252,7 +295,12 @@ def scale_gamma(name, X, factor=1.0):
         variance = X.multiply(X).mean() - X.mean() ** 2
     else:
         variance = float(namespace_of(X).var(as_dtype(X, np.float64)))
-    spread = X.shape[1] * variance
+    return gamma_of(name, X.shape[1] * variance, factor)
+
+
+def gamma_of(name, spread, factor):
+    """A multiple of 1 / spread, of rows with this mean square; or its square root."""
     gamma = factor / spread if spread > np.finfo(np.float64).tiny else factor
-    # The Laplacian kernel multiplies a distance, not its square.
-    return float(np.sqrt(gamma) if name == "laplacian" else gamma)
+    kernel = RADIAL_KERNELS.get(name)
+    is_of_distance = kernel is not None and kernel.is_of_distance
+    return float(np.sqrt(gamma) if is_of_distance else gamma)

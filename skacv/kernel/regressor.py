@@ -22,20 +22,21 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
 
     Parameters
     ----------
-    kernel : {"rbf", "laplacian", "cauchy", "polynomial", "precomputed"} or callable, \
-default="rbf"
-        exp(-gamma ||x - z||^2), exp(-gamma ||x - z||), 1 / (1 + gamma ||x - z||^2) or
-        (gamma x'z + coef0)^degree; distances are Euclidean, whereas the "laplacian"
-        kernel of scikit-learn uses the l1 distance. "precomputed": X is the kernel
-        matrix of the training rows, and in ``predict`` that between new and training
-        rows. A callable ``kernel(X, Z)`` returns the kernel matrix between two sets of
-        rows. Kernels must be positive semi-definite.
+    kernel : {"rbf", "laplacian", "matern", "cauchy", "polynomial", "auto", \
+"precomputed"} or callable, default="rbf"
+        With d = ||x - z||, exp(-gamma d^2), exp(-gamma d), (1 + gamma d) exp(-gamma d),
+        1 / (1 + gamma d^2) or (gamma x'z + coef0)^degree; distances are Euclidean,
+        whereas the "laplacian" kernel of scikit-learn uses the l1 distance. "auto" is
+        the best of "laplacian", "matern" and "rbf", chosen together with ``gamma``.
+        "precomputed": X is the kernel matrix of the training rows, and in ``predict``
+        that between new and training rows. A callable ``kernel(X, Z)`` returns the
+        kernel matrix between two sets of rows. Kernels must be positive semi-definite.
     gamma : float, "scale" or "auto", default="auto"
-        "scale" is 1 / (n_features Var(X)), its square root for "laplacian". "auto" is
-        the best of 1/64, 1/16, 1/4, 1, 4 and 16 times that (or the square roots of
-        these), by cross-validation on at most 1000 rows with the folds of ``cv``, or
-        five random ones. The worse half of the candidates is dropped after 25 updates,
-        half of the rest after 50, and so on.
+        "scale" is 1 / (n_features Var(X)), its square root for "laplacian" and
+        "matern". "auto" is the best of 1/64, 1/16, 1/4, 1, 4 and 16 times that (or the
+        square roots of these), by cross-validation on at most 1000 rows with the folds
+        of ``cv``, or five random ones. The worse half of the candidates is dropped
+        after 25 updates, half of the rest after 50, and so on.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -53,12 +54,21 @@ default="rbf"
         Whether to scale the columns to mean zero and variance one over all rows before
         the kernel is computed (sparse columns are scaled but not centred). Rows are
         passed in units of X in any case. Not available with "precomputed".
+    n_centers : int, "auto" or None, default="auto"
+        Number of centres, random rows: the function is a combination of the kernel at
+        these, fitted to all rows (the Nystroem method [3]_). None, or at least the
+        number of rows: every row is a centre. "auto" is 500 for more than 3000 rows, if
+        EigenPro is not asked for by ``solver`` or by its sizes, otherwise None. Time
+        and memory are then proportional to the number of rows, and no array of rows by
+        centres is made with the squared error. Folds and leave-one-out hold out rows
+        that may be centres: of a held-out row X is used, its target is not. With an
+        int, ``solver`` is "gd" or "nesterov".
     solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
         EigenPro, kernel gradient descent, or Nesterov's acceleration. The last two use
         all rows in every update, and no subsample. "auto" is "nesterov" if
-        leave-one-out is exact (up to 3000 rows, within ``memory_budget``). Otherwise,
-        or if ``n_components``, ``subsample_size`` or ``batch_size`` is set, it is
-        "eigenpro".
+        leave-one-out is exact (with ``n_centers``, or up to 3000 rows, within
+        ``memory_budget``). Otherwise, or if ``n_components``, ``subsample_size`` or
+        ``batch_size`` is set, it is "eigenpro".
     n_components : int or "auto", default="auto"
         Number of top eigenvectors of the subsample that are preconditioned. 0 is plain
         kernel gradient descent (Richardson iteration). "auto" is a fortieth of the
@@ -93,7 +103,8 @@ default="rbf"
     loo : {"auto"}, bool or int, default="auto"
         Rows to leave out, one at a time, along the run: every row outside the subsample
         (True, and "auto" with 3 rows or more), a given number of them drawn at random,
-        with one run for each, or none (False).
+        with one run for each, or none (False). With ``n_centers``, "auto" leaves out at
+        most 10,000 random rows.
     n_probes : int, default=40
         Number of random label vectors from which leave-one-out is estimated if it is
         not exact.
@@ -121,11 +132,15 @@ default="rbf"
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Dual coefficients of the iterate in use, the best after ``fit``.
+        Dual coefficients of the iterate in use, the best after ``fit``. With
+        ``n_centers`` there is one for each centre, here and in ``dual_coef_path_``.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept of the iterate in use.
     X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
-        A copy of the training rows; None with a precomputed kernel.
+        A copy of the training rows; with ``n_centers``, of the centres alone; None with
+        a precomputed kernel.
+    center_indices_ : ndarray of int
+        Indices of the rows that are centres, with ``n_centers``.
     dual_coef_path_ : ndarray of shape (n_stored, n_samples[, n_targets])
         Dual coefficients of the iterates that are kept; row 0 is the start.
     stored_iterations_ : ndarray of shape (n_stored,)
@@ -145,8 +160,8 @@ default="rbf"
         preconditioner, step and divisor m) without the gradient of the row. It is
         exact, from an eigendecomposition of the preconditioned kernel, if there is one
         batch of at most 3000 rows and three matrices of that size fit in
-        ``memory_budget``. Otherwise it is estimated from random labels and corrected
-        for their bias.
+        ``memory_budget``, or with up to 2000 centres. Otherwise it is estimated from
+        random labels and corrected for their bias.
     {loo_se_path_}
     loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
         Part of the standard error of ``loo_path_`` due to the random labels; 0 if
@@ -170,11 +185,15 @@ default="rbf"
         Degrees of freedom of every iterate: the trace of the linear map from the
         targets of one output to their predictions. Available only with leave-one-out of
         all rows.
+    kernel_ : str
+        The name of the kernel used, for a named kernel.
     gamma_ : float
         The gamma used, for a named kernel.
-    gammas_ : ndarray of shape (n_scales,)
-        The candidates for gamma, with ``gamma="auto"``.
-    gamma_scores_ : ndarray of shape (n_scales,)
+    kernels_ : list of str
+        The kernel of every candidate, with ``gamma="auto"``.
+    gammas_ : ndarray of shape (n_candidates,)
+        The gamma of every candidate, with ``gamma="auto"``.
+    gamma_scores_ : ndarray of shape (n_candidates,)
         Cross-validation error of the best iterate of each candidate, as far as it was
         run; the smallest is chosen.
     n_components_ : int
@@ -216,6 +235,8 @@ default="rbf"
     .. [2] Ma, Bassily and Belkin (2018), "The power of interpolation:
            understanding the effectiveness of SGD in modern over-parametrized
            learning", ICML, arXiv:1712.06559.
+    .. [3] Rudi, Camoriano and Rosasco (2015), "Less is more: Nystroem computational
+           regularization", NIPS, arXiv:1507.04717.
 
     Examples
     --------

@@ -1,9 +1,8 @@
-"""The choice of gamma for ``gamma="auto"``: the best of a few scales.
+"""The choice of the kernel, and of gamma: the best of a few kernels and scales.
 
-One run for every scale, with shared squared distances, is evaluated by folds. The half
-of the runs with the lower losses of their best iterates continues, until one run is
-left. The choice does not depend on ``max_iter``, so that a run that is continued keeps
-its gamma.
+One run for each, with shared squared distances, is evaluated by folds. The half of the
+runs with the lower losses of their best iterates continues, until one run is left. The
+choice does not depend on ``max_iter``, so that a run that is continued keeps it.
 """
 
 import numpy as np
@@ -11,19 +10,25 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 
 from .._estimator.data.training_data import positions
+from .._estimator.parameters import is_auto
 from .._estimator.run.stopping import halved
 from ..optim.namespaces import rows_in, to_numpy
 from .kernels import scale_gamma
 
 # Multiples of gamma="scale": 1/64 to 16.
 FACTORS = 4.0 ** np.arange(-3, 3)
+# What kernel="auto" compares: functions from rough to smooth.
+KERNELS_TO_COMPARE = "laplacian", "matern", "rbf"
 # The most rows on which scales are compared; and the least, even if the kernel matrix
 # and the distances of so many rows exceed the memory budget.
 MOST_ROWS, LEAST_ROWS = 1000, 100
+# A machine with centres compares scales on more rows with fewer centres, which takes
+# half the time, in longer runs: small scales are slower to converge, and an update of
+# so few coefficients takes little time.
+OF_CENTERS = {"n_rows": 2000, "n_centers": 200, "n_updates": 100}
 # Parameters that determine the fitted functions and their evaluation. The other
 # parameters of the candidates are automatic.
 SHARED_PARAMETERS = (
-    "kernel",
     "degree",
     "coef0",
     "loss",
@@ -35,16 +40,20 @@ SHARED_PARAMETERS = (
 )
 
 
-def chosen_scale(estimator, samples, folds, seed):
-    """The gamma of least loss on folds, and fitted attributes: values and losses.
+def chosen_kernel(estimator, samples, folds, seed):
+    """The kernel and gamma of least loss on folds, and fitted attributes about all.
 
     ``folds`` are those of the estimator as rows of ``samples``; without any, five are
     drawn. ``seed`` draws rows and folds.
     """
-    rng = np.random.RandomState(seed)
+    rng, most_rows, halving = np.random.RandomState(seed), MOST_ROWS, {}
+    has_centers = estimator._spec().solver.centers_on(len(samples.y)) is not None
+    if has_centers:
+        most_rows = OF_CENTERS["n_rows"]
+        halving = {"n_updates": OF_CENTERS["n_updates"]}
     # The budget has room for two square arrays of so many rows.
     n_that_fit = int(np.sqrt(estimator._budget() / (2 * np.dtype(np.float64).itemsize)))
-    n_rows = max(LEAST_ROWS, min(n_that_fit, MOST_ROWS))
+    n_rows = max(LEAST_ROWS, min(n_that_fit, most_rows))
     if len(samples.y) <= n_rows:
         rows = np.arange(len(samples.y))
     else:
@@ -54,7 +63,7 @@ def chosen_scale(estimator, samples, folds, seed):
             rows = np.concatenate([rows, first_rows])
         rows = np.unique(rows)
     data = to_numpy(rows_in(samples.X, rows)), samples.y[rows], samples.weights[rows]
-    gammas = gammas_of(estimator.kernel, samples.X)
+    pairs = kernels_and_gammas(estimator.kernel, samples.X)
     params = estimator.get_params(deep=False)
     params = {name: params[name] for name in SHARED_PARAMETERS if name in params}
     if folds:  # the estimator's folds, restricted to the rows drawn
@@ -65,7 +74,8 @@ def chosen_scale(estimator, samples, folds, seed):
         n_folds = min(KFold().n_splits, len(rows))
         splits = list(KFold(n_folds, shuffle=True, random_state=rng).split(rows))
     params |= {"loo": False, "cv": splits, "random_state": seed}
-    candidates = [type(estimator)(gamma=gamma, **params) for gamma in gammas]
+    params["n_centers"] = OF_CENTERS["n_centers"] if has_centers else None
+    candidates = [type(estimator)(**pair, **params) for pair in pairs]
     if estimator._distances is None:
         estimator._share_work(candidates, *data[:2])
     else:
@@ -78,10 +88,21 @@ def chosen_scale(estimator, samples, folds, seed):
         return candidates[number].cv_path_.min(), is_over
 
     # In a tie the smaller gamma wins: its functions are smoother.
-    best, scores, _ = halved(len(gammas), go_on, lambda n: candidates[n]._release())
-    return float(gammas[best]), {"gammas_": gammas, "gamma_scores_": scores}
+    best, scores, _ = halved(
+        len(pairs), go_on, lambda n: candidates[n]._release(), **halving
+    )
+    attributes = {
+        "kernels_": [pair["kernel"] for pair in pairs],
+        "gammas_": np.array([pair["gamma"] for pair in pairs]),
+        "gamma_scores_": scores,
+    }
+    return pairs[best], attributes
 
 
-def gammas_of(kernel, X):
-    """The values of gamma to compare, (n_scales,)."""
-    return np.array([scale_gamma(kernel, X, factor) for factor in FACTORS])
+def kernels_and_gammas(kernel, X):
+    """Parameters ``kernel`` and ``gamma`` to compare, for one of them or "auto"."""
+    pairs = []
+    for name in KERNELS_TO_COMPARE if is_auto(kernel) else (kernel,):
+        for factor in FACTORS:
+            pairs.append({"kernel": name, "gamma": scale_gamma(name, X, factor)})
+    return pairs

@@ -1,16 +1,19 @@
 """The default members of a task, and which of them can take a table."""
 
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn import ensemble
+from sklearn.base import clone, is_classifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.multiclass import type_of_target
 
-from .._compat import is_foreign
+from .._compat import is_foreign, on_host
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import (
     check_complete,
@@ -22,20 +25,30 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
 from .._warnings import warn
-from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
+from ..kernel import (
+    KernelEigenProClassifier,
+    KernelEigenProRegressor,
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
+)
 from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
+from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES
 from ..staged import Staged
 from ..tables.cells import may_be_dense
+from ..tables.strongest_columns import StrongestColumns
 from ..tables.views import n_tree_columns
 
-# A kernel machine on more rows takes more than some fifteen seconds on one core, and so
-# do extra trees.
-MOST_KERNEL_ROWS = 10_000
-MOST_FOREST_ROWS = 5000
+# Each tree of a forest has so many rows, or a fiftieth of all, if these are more: trees
+# of different rows differ more, and their mean loses little.
+ROWS_OF_TREE = 5000
+SHARE_OF_TREE = 0.02
 # Small boosted trees suit tables of so many rows.
 MOST_SMALL_TREE_ROWS = 2000
 # An eigendecomposition of more columns takes more than a few seconds.
 MOST_DECOMPOSED = 1000
+# The histograms of so many columns, 256 bins of 20 bytes each, fit in the caches: of
+# more, a split of a boosted tree takes the time in which memory is read.
+MOST_TREE_COLUMNS = LARGE_BYTES // (256 * 20)
 # Why members cannot take a table.
 SPARSE = "X is sparse"
 MISSING, CATEGORIES = "X has missing values", "X has columns of categories"
@@ -56,6 +69,8 @@ class TableInfo:
     has_missing: bool = False
     # Whether columns of a DataFrame are categories.
     has_categories: bool = False
+    # Number of classes, if y has one of several for each row.
+    n_classes: int = 1
     # Number of columns that forests see, if an encoder makes others of the table.
     n_tree_columns: int | None = None
 
@@ -114,7 +129,6 @@ class TableInfo:
 class Needs(NamedTuple):
     """What a member needs of a table, besides what its tags say."""
 
-    most_rows: int | None = None
     # Whether it takes no sparse X.
     dense: bool = False
     # "memory" or "host": rows must be in memory, or in arrays of NumPy or pandas.
@@ -129,11 +143,16 @@ class DefaultMember(NamedTuple):
     name: str
     estimator: Any
     needs: Needs = Needs()
+    # Its form in a trial on a sample of rows; None: as it is.
+    trial: Any = None
+    # Whether it runs on all rows whatever its weight in a trial, since it gains most
+    # from more rows.
+    is_essential: bool = False
 
 
 def _why_not(member, info, estimate):
     """Why a member cannot take a table; nothing if it can."""
-    _, estimator, needs = member
+    _, estimator, needs, *_ = member
     if estimate is not None and not estimate.is_computed_by(estimator):
         return f"it has no {estimate.path}"
     tags = get_tags(estimator)
@@ -146,25 +165,23 @@ def _why_not(member, info, estimate):
         "memory": info.is_in_memory,
         "host": info.is_in_memory and not info.is_foreign,
     }[needs.rows]
-    is_large = needs.most_rows is not None and info.n_rows > needs.most_rows
     reasons = {
         SPARSE: info.is_sparse and (needs.dense or not tags.input_tags.sparse),
         SEVERAL: info.n_targets > 1 and not tags.target_tags.multi_output,
         MISSING: info.has_missing and not tags.input_tags.allow_nan,
         CATEGORIES: info.has_categories and not takes_categories,
         needs.why: not has_rows,
-        f"X has more than {needs.most_rows} rows": is_large,
     }
     return next((reason for reason, applies in reasons.items() if applies), "")
 
 
 def that_take(members, info, estimate=None):
-    """Pairs of members that can take a table, and by name why the rest cannot.
+    """The members that can take a table, and by name why the rest cannot.
 
     ``members`` are of type DefaultMember; they must compute the estimate, if any.
     """
     reasons = {member.name: _why_not(member, info, estimate) for member in members}
-    kept = [(name, estimator) for name, estimator, _ in members if not reasons[name]]
+    kept = [member for member in members if not reasons[member.name]]
     return kept, {name: why for name, why in reasons.items() if why}
 
 
@@ -195,7 +212,7 @@ def check_some_take(members, skipped, owner):
 
 
 def default_members(owner, X, y, table):
-    """Default members of a stopping estimator for some data, and why others are not.
+    """Default members, of type DefaultMember, for some data, and why others are not.
 
     ``table`` is an EncodedTable, or None if members are fitted to X itself.
     """
@@ -212,10 +229,14 @@ def default_members(owner, X, y, table):
             n_columns=len(one_hot.get_feature_names_out()),
             n_tree_columns=n_tree_columns(table.encoder),
         )
+    if task == "classification" and info.is_in_memory and info.n_targets == 1:
+        info = replace(info, n_classes=len(set(np.ravel(on_host(y)).tolist())))
     needed = ESTIMATES[owner.criterion] if owner.criterion in tuple(ESTIMATES) else None
     members, skipped = that_take(PORTFOLIOS[task](info), info, needed)
     check_some_take(members, skipped, type(owner).__name__)
     warn_of_columns(skipped)
+    if owner._is_trial:
+        members = [m._replace(estimator=m.trial or m.estimator) for m in members]
     return members, skipped
 
 
@@ -234,24 +255,30 @@ CLASSIFIERS = (
     ensemble.ExtraTreesClassifier,
     MultiOutputClassifier,
 )
+KERNEL = Needs(True, "memory", "a kernel needs rows in memory")
 # Members of the user's own choice take the columns as they are.
-COLUMNS = {"standardize": True}
-# Small trees of few columns for tables of some hundred rows: the best of eight forms on
-# the half of the tables that defaults are tuned to (benchmarks). More rows bear trees
-# of the usual size, and fewer of them.
+COLUMNS = {"standardize": "auto"}
+# Boosted trees stop where patience ends them. Small trees of few columns for tables of
+# some hundred rows: the best of eight forms on the half of the tables that defaults are
+# tuned to (benchmarks). More rows bear larger trees: from ten leaves and half
+# the columns at a split for 2000 rows to thirty and all of them for 100,000.
+MOST_STAGES = 10_000
 SMALL = {
-    "max_iter": 1000,
+    "max_iter": MOST_STAGES,
     "max_leaf_nodes": 6,
     "min_samples_leaf": 5,
     "max_features": 0.3,
 }
 USUAL = {
-    "max_iter": 300,
-    "max_leaf_nodes": 31,
+    "max_iter": MOST_STAGES,
     "min_samples_leaf": 20,
-    "max_features": 1.0,
 }
 EXTRA = {"n_estimators": 100, "random_state": 0}
+# In a trial fewer trees, and rounds, show what a member is worth beside others.
+STAGES_OF_TRIAL, TREES_OF_TRIAL, ROUNDS_OF_TRIAL = 100, 20, 2
+# With more classes, of which each has a tree at every stage, the search for splits
+# takes most of the time; a quarter of the usual bins halves that.
+MANY_CLASSES = 10
 # Before a table is known.
 UNKNOWN = TableInfo(n_rows=1, n_columns=1, n_targets=1)
 
@@ -261,7 +288,8 @@ def regression(info=UNKNOWN):
     return [
         DefaultMember("lasso", TrajectoryLasso("path", max_iter=20, **COLUMNS)),
         _ridge(info),
-        _kernel(KernelEigenProRegressor(**COLUMNS)),
+        DefaultMember("kernel", KernelEigenProRegressor(standardize=True), KERNEL),
+        _feature_machine(info, RecursiveFeatureMachineRegressor(random_state=0)),
         *_tree_members(info, REGRESSORS, share=1.0),
     ]
 
@@ -273,7 +301,8 @@ def classification(info=UNKNOWN):
     settings = {"max_iter": 30, "tol": 1e-4, **COLUMNS}
     return [
         DefaultMember("logistic", TrajectoryLogisticRegression("path", **settings)),
-        _kernel(KernelEigenProClassifier(**COLUMNS)),
+        DefaultMember("kernel", KernelEigenProClassifier(standardize=True), KERNEL),
+        _feature_machine(info, RecursiveFeatureMachineClassifier(random_state=0)),
         *_tree_members(info, CLASSIFIERS, share=0.4),
     ]
 
@@ -290,9 +319,26 @@ def _ridge(info):
     return DefaultMember("least squares", steps)
 
 
-def _kernel(estimator):
-    needs = Needs(MOST_KERNEL_ROWS, True, "memory", "a kernel needs rows in memory")
-    return DefaultMember("kernel", estimator, needs)
+def _screening(info, of_classes):
+    """The steps before members that see the strongest columns, and their number."""
+    # All of more columns than rows take long. As many as n / log(n) for n rows hold all
+    # that matter with a probability near one (Fan and Lv 2008, "Sure independence
+    # screening for ultrahigh dimensional feature space").
+    n_columns = info.n_tree_columns or info.n_columns
+    if n_columns <= max(MOST_TREE_COLUMNS, info.n_rows):
+        return [], n_columns
+    n_columns = max(1, int(info.n_rows / np.log(max(info.n_rows, 3))))
+    return [("columns", StrongestColumns(n_columns, of_classes=of_classes))], n_columns
+
+
+def _feature_machine(info, estimator):
+    steps, _ = _screening(info, is_classifier(estimator))
+    forms = []
+    for n_rounds in (estimator.n_rounds, ROUNDS_OF_TRIAL):
+        form = clone(estimator).set_params(n_rounds=n_rounds)
+        forms.append(Staged(Pipeline([*steps, ("machine", form)]) if steps else form))
+    full, trial = forms
+    return DefaultMember("feature machine", full, KERNEL, trial)
 
 
 def _tree_members(info, classes, share):
@@ -302,19 +348,49 @@ def _tree_members(info, classes, share):
     """
     boosted, extra, per_output = classes
     is_small = info.n_rows <= MOST_SMALL_TREE_ROWS
-    trees = boosted(random_state=0, **(SMALL if is_small else USUAL))
+    n_times = info.n_rows / MOST_SMALL_TREE_ROWS
+    share_tried = min(1.0, 0.5 * n_times**0.18)
+    usual = {
+        "max_leaf_nodes": round(10 * n_times**0.29),
+        "max_features": share_tried,
+    }
+    trees = boosted(random_state=0, **(SMALL if is_small else usual | USUAL))
+    if info.n_classes > MANY_CLASSES:
+        trees.set_params(max_bins=63)
+    steps, n_columns = _screening(info, is_classifier(trees))
     # They try all columns of a small table, or a share for classes, and fewer of a
     # large one, where more would take longer than they are worth.
     most = max(10, 20_000 // info.n_rows)
-    n_columns = info.n_tree_columns or info.n_columns
     n_tried = max(1, int(min(share * n_columns, most)))
-    boosted_trees = Staged(per_output(trees) if info.n_targets > 1 else trees)
-    extra_trees = Staged(extra(max_features=n_tried, **EXTRA))
-    rows = {"rows": "host", "why": "trees need rows in memory, of NumPy or pandas"}
-    return [
-        DefaultMember("boosted trees", boosted_trees, Needs(**rows)),
-        DefaultMember("extra trees", extra_trees, Needs(MOST_FOREST_ROWS, **rows)),
-    ]
+    forest = extra(max_features=n_tried, **EXTRA)
+    n_drawn = max(ROWS_OF_TREE, int(SHARE_OF_TREE * info.n_rows))
+    least = 1
+    if info.n_rows > n_drawn:
+        # Leaves of five rows, as forests for regression have in R, make a fifth of the
+        # nodes, which take more memory than X otherwise. Trees of a fold have the same
+        # share of its rows, which may be fewer.
+        forest.set_params(bootstrap=True, max_samples=n_drawn / info.n_rows)
+        least = 5
+    # Every node has a number for each class. Some three nodes for two rows are grown to
+    # the end, in a forest and a copy for each of five folds; leaves of more rows keep
+    # these numbers, and nodes that take as much, in memory.
+    n_rows_of_tree = min(info.n_rows, n_drawn)
+    n_numbers = 1.5 * n_rows_of_tree * info.n_classes * forest.n_estimators * 6
+    forest.set_params(min_samples_leaf=max(least, ceil(16 * n_numbers / MEMORY_BYTES)))
+    rows = Needs(rows="host", why="trees need rows in memory, of NumPy or pandas")
+    members = []
+    for name, model, n_of_trial in (
+        ("boosted trees", trees, {"max_iter": STAGES_OF_TRIAL}),
+        ("extra trees", forest, {"n_estimators": TREES_OF_TRIAL}),
+    ):
+        forms = []
+        for form in (model, clone(model).set_params(**n_of_trial)):
+            if info.n_targets > 1 and model is trees:
+                form = per_output(form)
+            forms.append(Staged(Pipeline([*steps, ("trees", form)]) if steps else form))
+        full, trial = forms
+        members.append(DefaultMember(name, full, rows, trial, model is trees))
+    return members
 
 
 PORTFOLIOS = {"regression": regression, "classification": classification}

@@ -25,6 +25,7 @@ from ..staged.lightgbm_boosters import LightGBM
 from ..staged.run import cloned
 from ..staged.xgboost_boosters import XGBoost
 from .one_hot import OneHotCodes, numbers_and_categories
+from .strongest_columns import StrongestColumns
 
 # Trees have a column for each level of a category with so many levels at most: of more,
 # a split on one level changes few rows, and among the columns drawn for a split most
@@ -96,6 +97,8 @@ def view_for(estimator, encoder, n_outputs=1):
     # The transformer is not fitted; None: the codes are the view. Steps that read y are
     # in a pipeline inside the estimator, which Staged fits in every fold. Categories
     # become means of y only if it has one column.
+    if isinstance(estimator, Pipeline) and isinstance(estimator[0], StrongestColumns):
+        return _strongest(estimator, encoder, n_outputs)
     if not isinstance(estimator, Staged):
         check_takes_codes(estimator)
         is_recorded = isinstance(estimator, RecordsTrajectory)
@@ -106,6 +109,16 @@ def view_for(estimator, encoder, n_outputs=1):
     if inner is estimator.estimator:
         return estimator, transformer
     return clone(estimator).set_params(estimator=inner), transformer
+
+
+def _strongest(pipeline, encoder, n_outputs):
+    """The view of the last step, of which it sees the strongest columns."""
+    (name, strongest), (name_of_last, last) = pipeline.steps
+    last, transformer = view_for(last, encoder, n_outputs)
+    *before, last = last.steps if isinstance(last, Pipeline) else [(name_of_last, last)]
+    if isinstance(last[1].get_params().get("categorical_features"), list):
+        return Pipeline([*before, last]), transformer  # it names columns by number
+    return Pipeline([*before, (name, strongest), last]), transformer
 
 
 def _standardised(estimator, encoder, n_outputs):

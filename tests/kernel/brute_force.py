@@ -9,6 +9,7 @@ def kernel_matrix(name, X, Z, gamma, degree=3, coef0=1.0):
     return {
         "rbf": np.exp(-gamma * squared),
         "laplacian": np.exp(-gamma * np.sqrt(squared)),
+        "matern": (1 + gamma * np.sqrt(squared)) * np.exp(-gamma * np.sqrt(squared)),
         "cauchy": 1 / (1 + gamma * squared),
         "polynomial": (gamma * X @ Z.T + coef0) ** degree,
     }[name]

@@ -167,7 +167,7 @@ def test_top_of_a_spectrum(rng):
 
 def test_automatic_sizes_and_batch_of_many_rows(rng):
     X, y = drawn(rng, n_rows=3200)
-    model = fitted(X, y, max_iter=3)
+    model = fitted(X, y, max_iter=3, n_centers=None)
     assert model.dual_coef_.dtype == np.float32
     assert model.batch_size_ <= model.critical_batch_size_ < 3200
     assert len(model.subsample_indices_) == 500

@@ -174,7 +174,10 @@ def test_where_nothing_is_learned_the_start_is_kept(rng):
     ("params", "n_rows", "expected"),
     [
         ({}, 100, "nesterov"),
-        ({}, 3001, "eigenpro"),
+        ({}, 3001, "nesterov"),
+        ({"n_centers": None}, 3001, "eigenpro"),
+        ({"n_centers": 10, "solver": "gd"}, 3001, "gd"),
+        ({"subsample_size": 100}, 3001, "eigenpro"),
         ({"memory_budget": 0.1}, 100, "eigenpro"),
         ({"batch_size": 10}, 100, "eigenpro"),
         ({"n_components": 3}, 100, "eigenpro"),
@@ -200,7 +203,11 @@ def test_a_kernel_that_is_not_positive_to_rounding_is_warned_of(rng):
     """In one dimension kernels are of so low a rank that it does, sooner or later."""
     X = rng.uniform(-1, 1, (3100, 1))
     model = KernelEigenProRegressor(
-        gamma=scale_gamma("rbf", X, 1 / 4), loo=False, max_iter=250, random_state=0
+        gamma=scale_gamma("rbf", X, 1 / 4),
+        n_centers=None,
+        loo=False,
+        max_iter=250,
+        random_state=0,
     )
     with pytest.warns(
         ConvergenceWarning, match="rounding of float32 the kernel is not"

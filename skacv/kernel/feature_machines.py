@@ -1,0 +1,473 @@
+"""Kernel machines that learn a scale for every column, in rounds.
+
+In a round a kernel machine is fitted to scaled columns. In the next one the scale of a
+column is the root of the mean squared derivative of the fitted function along it: the
+diagonal of the average gradient outer product. Distances then go by the columns that
+matter, and the kernel needs fewer rows.
+
+Radhakrishnan, Beaglehole, Pandit and Belkin (2024), "Mechanism for feature learning in
+neural networks and backpropagation-free machine learning models", Science 383.
+"""
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from .._compat import Interval, StrOptions, _fit_context, class_weights, on_host
+from .._estimator.data.checks import validated_data, validated_rows, validated_weights
+from .._estimator.data.standardized import Standardized
+from .._estimator.devices import of_rows
+from .._estimator.docstrings import documented
+from .._estimator.parameters import ONE_OR_MORE, set_parameters
+from .._estimator.prediction.calibration import scale_of
+from .._estimator.prediction.decisions import label_of
+from .._typing import RandomState
+from ..risk.held_out_rows import drawn_units
+from .kernels import RADIAL_KERNELS, check_squares, gamma_of
+from .ridge import KernelRidge, in_array
+
+# Kernels that the first rounds compare, and multiples of gamma="scale": distances of
+# five times those between rows, and for smooth functions of one and of three times
+# these. Nine candidates on twenty tables were no better.
+CANDIDATES = {
+    "auto": (("laplacian", 1 / 50), ("rbf", 1 / 2), ("rbf", 1 / 18)),
+    "laplacian": (("laplacian", 1 / 50), ("laplacian", 1 / 2)),
+    "matern": (("matern", 1 / 18), ("matern", 1 / 2)),
+    "rbf": (("rbf", 1 / 2), ("rbf", 1 / 18)),
+    "cauchy": (("cauchy", 1 / 2), ("cauchy", 1 / 18)),
+}
+# Rounds that compare. Later ones have the kernel of the last of these.
+N_COMPARED = 2
+# The square of a scale is at least this share of the largest: a column without a trend
+# so far may have one in the next round.
+LEAST_SHARE = 1e-3
+# Rows on which kernels are compared, and rows at which derivatives are taken.
+ROWS_TO_COMPARE, ROWS_OF_DERIVATIVES = 300, 5000
+# Every row is a centre up to this number, half as many are of more rows: then time is
+# in proportion to the rows.
+MOST_CENTERS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A fit to scaled columns, and how its function varies along them."""
+
+    ridge: KernelRidge
+    # From the columns of X to the scaled ones.
+    columns: Standardized
+    scales: np.ndarray  # of the standardised columns, (n_features,)
+    derivatives: np.ndarray  # mean squared ones, by standardised columns
+    # The kernel, and its multiple of gamma="scale".
+    candidate: tuple
+    # The factor that turns decisions of classes into log odds.
+    probability_scale: float | None = None
+
+
+class RecursiveFeatureMachine(BaseEstimator):
+    """Base class: rounds of a kernel machine, and predictions by any of them."""
+
+    # Fits are in NumPy; predictions are on the device of X.
+    _follows_X = True
+
+    _parameter_constraints = {
+        "kernel": [StrOptions(set(CANDIDATES))],
+        "n_rounds": [ONE_OR_MORE],
+        "n_centers": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        kernel: Literal["auto", "laplacian", "matern", "rbf", "cauchy"] = "auto",
+        *,
+        n_rounds: int = 3,
+        n_centers: Literal["auto"] | int | None = "auto",
+        warm_start: bool = False,
+        random_state: RandomState = None,
+    ) -> None:
+        set_parameters(self, locals())
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit a kernel machine in every round, with scales learned in the one before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets, several only for regression; or labels of classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are invalid. The estimator is left unchanged.
+        """
+        of_classes = is_classifier(self)
+        X, y, fitted = validated_data(self, on_host(X), y, multi_output=not of_classes)
+        weights = np.ones(len(y))
+        if sample_weight is not None:
+            weights = validated_weights(sample_weight, len(y))
+            X, y, weights = (part[weights > 0] for part in (X, y, weights))
+        check_squares(X)
+        fitted["_is_1d"] = y.ndim == 1
+        if not of_classes:
+            target, label = y.reshape(len(y), -1).astype(np.float64), None
+        else:
+            check_classification_targets(y)
+            fitted["classes_"], label = np.unique(y, return_inverse=True)
+            if len(fitted["classes_"]) < 2:
+                raise ValueError("y must have at least two classes, got one.")
+            of_class = class_weights(self.class_weight, fitted["classes_"], y, weights)
+            weights = weights * of_class[label]
+            target = np.eye(len(fitted["classes_"]))[label]
+            if target.shape[1] == 2:  # -1 and 1
+                target = 2 * target[:, 1:] - 1
+        rounds, seed = [], check_random_state(self.random_state).randint(2**31 - 1)
+        if self.warm_start and hasattr(self, "_rounds"):
+            rounds, seed = self._rounds, self._seed
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"warm_start=True goes on with {self.n_features_in_} columns, and "
+                    f"X has {X.shape[1]}."
+                )
+        columns = Standardized.of(X, weights, has_intercept=True)
+        for _ in range(len(rounds), self.n_rounds):
+            data = columns, X, target, weights, label
+            rounds = [*rounds, self._next_round(rounds, *data, seed)]
+        best = int(np.argmin([one.ridge.loo_error for one in rounds])) + 1
+        fitted |= {"_rounds": rounds, "_seed": seed, "iteration_": best}
+        vars(self).update(fitted, n_iter_=len(rounds))
+        return self
+
+    def _next_round(self, rounds, columns, X, target, weights, label, seed):
+        # The Round after others, on rows and coded targets.
+        n_rows, n_columns = X.shape
+        # A constant function has no derivatives to learn from.
+        scales = rounds[-1].scales if rounds else np.ones(n_columns)
+        if rounds and (largest := rounds[-1].derivatives.max()) > 0:
+            scales = np.sqrt(rounds[-1].derivatives / largest + LEAST_SHARE)
+        columns = replace(columns, scale=columns.scale / scales)
+        X = columns.applied(X)
+        # The mean squared distance from the mean, also of sparse rows, without a copy.
+        if sparse.issparse(X):
+            squares = np.ravel(X.multiply(X).mean(axis=0))
+        else:
+            squares = np.einsum("ij,ij->j", X, X) / n_rows
+        spread = float(np.sum(squares - np.ravel(X.mean(axis=0)) ** 2))
+
+        # Fewer rows than columns in an orthonormal basis of theirs: distances between
+        # them are the same, and take less.
+        X_rotated, is_wide = X, n_rows < n_columns and n_rows <= MOST_CENTERS
+        if is_wide and not sparse.issparse(X):
+            squared_lengths, vectors = np.linalg.eigh(X @ X.T)
+            X_rotated = vectors * np.sqrt(np.maximum(squared_lengths, 0))
+
+        def fit(rows, kernel, factor, n_centers):
+            gamma = gamma_of(kernel, spread, factor)
+            order = np.random.RandomState(seed).permutation(len(target[rows]))
+            index = np.sort(order[:n_centers])
+            data = X_rotated[rows], target[rows], weights[rows], index
+            ridge = KernelRidge.of(RADIAL_KERNELS[kernel](gamma), *data)
+            of_all = np.arange(n_rows)[rows]
+            return replace(ridge, left_out=of_all[ridge.left_out]), of_all[index]
+
+        rows, _ = drawn_units(n_rows, None, ROWS_TO_COMPARE)
+        if len(rounds) < N_COMPARED:
+            fits = {pair: fit(rows, *pair, None) for pair in CANDIDATES[self.kernel]}
+            candidate = min(fits, key=lambda pair: fits[pair][0].loo_error)
+            ridge, index = fits[candidate]
+        else:
+            candidate = rounds[-1].candidate
+        n_centers = self.n_centers
+        if n_centers == "auto":
+            n_centers = MOST_CENTERS // (1 if n_rows <= MOST_CENTERS else 2)
+        is_compared = len(rounds) < N_COMPARED and n_rows <= ROWS_TO_COMPARE
+        if not is_compared or (n_centers is not None and n_centers < n_rows):
+            # So many rows determine the coefficients of centres to half a percent of
+            # the noise.
+            rows, _ = drawn_units(n_rows, None, 200 * (n_centers or n_rows))
+            ridge, index = fit(rows, *candidate, n_centers)
+        rows, _ = drawn_units(n_rows, None, ROWS_OF_DERIVATIVES)
+        centers = in_array(X[index])
+        derivatives = ridge.mean_squared_derivatives(
+            X[rows], centers, weights[rows], X_rotated[rows]
+        )
+        ridge = replace(ridge, centers=centers)
+        factor = None
+        if label is not None:
+            decision, rows = ridge.loo_prediction, ridge.left_out
+            decision = decision[:, 0] if decision.shape[1] == 1 else decision
+            factor = scale_of(decision, label[rows], weights[rows])
+        # Derivatives by standardised columns, not by scaled ones. Those of a constant
+        # are rounding errors.
+        derivatives *= scales**2
+        rounding = np.sqrt(np.finfo(np.float64).eps) * np.abs(target).max()
+        derivatives[derivatives <= rounding**2] = 0.0
+        return Round(ridge, columns, scales, derivatives, candidate, factor)
+
+    # ----------------------------------------------------------------- the rounds
+
+    @property
+    def scales_(self) -> np.ndarray:
+        """Scales of the standardised columns in every round, (n_iter_, n_features)."""
+        check_is_fitted(self)
+        return np.stack([one.scales for one in self._rounds])
+
+    @property
+    def loo_errors_(self) -> np.ndarray:
+        """Leave-one-out error of every round, (n_iter_,), with scales of all rows."""
+        check_is_fitted(self)
+        return np.array([one.ridge.loo_error for one in self._rounds])
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Shares of the mean squared derivatives along standardised columns."""
+        check_is_fitted(self)
+        derivatives = self._rounds[self.iteration_ - 1].derivatives
+        total = derivatives.sum()
+        return derivatives / (total if total > 0 else 1)
+
+    # --------------------------------------------------------------- predictions
+
+    def _staged(self, X, response, first=0, last=None):
+        # Yield what a method gives, by the machines of some rounds.
+        check_is_fitted(self)
+        X = validated_rows(self, on_host(X), reset=False)
+        of_decision = getattr(self, f"_{response}_of")
+        for one in self._rounds[first:last]:
+            yield of_decision(one, one.ridge.predict(one.columns.applied(X)))
+
+    @of_rows
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict with the machine of the round in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        check_is_fitted(self)
+        return next(self._staged(X, "predict", self.iteration_ - 1))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
+    """Kernel regression that learns a scale for every column, in rounds.
+
+    In the first round kernel ridge regression is fitted to standardised columns z. With
+    f its function, the next round multiplies column k by [1]_, [2]_
+
+        s_k = (m_k / max_l m_l + 0.001)^(1/2),    m_k = mean of (df / dz_k)^2
+
+    over the training rows, so that distances go by the columns that matter. The kernel
+    and its width are those of least leave-one-out error in the first two rounds, and
+    the strength of the penalty is so in every round; leave-one-out is exact for given
+    scales. ``fit`` uses the round of least ``loo_errors_``, which is too low, since its
+    scales have seen all rows. Inside :class:`TrajectoryEarlyStoppingCV` rounds are
+    stages: every fold learns scales of its own, and rounds that do not improve its
+    held-out rows are left out.
+
+    Parameters
+    ----------
+    kernel : {"auto", "laplacian", "matern", "rbf", "cauchy"}, default="auto"
+        The kernel, as of :class:`KernelEigenProRegressor`. "auto" is the best of a
+        wide "laplacian" and two widths of "rbf", others have two widths, on at most 300
+        rows.
+    n_rounds : int, default=3
+        Number of rounds.
+    n_centers : int, "auto" or None, default="auto"
+        Number of centres, random rows: the function is a combination of the kernel at
+        these, fitted to all rows (the Nystroem method), or to 200 random ones for each
+        centre if there are more. None: every row is a centre. "auto" is None up to 1000
+        rows, and 500 beyond.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the rounds of the last one, with a larger
+        ``n_rounds``.
+    random_state : int, RandomState instance or None, default=None
+        Draws the centres.
+
+    Attributes
+    ----------
+    iteration_ : int
+        The round in use, from 1.
+    n_iter_ : int
+        Number of rounds.
+    loo_errors_ : ndarray of shape (n_iter_,)
+        Leave-one-out error of every round, the mean squared error summed over targets,
+        on at most 2000 rows.
+    scales_ : ndarray of shape (n_iter_, n_features)
+        Scales of the standardised columns in every round.
+    feature_importances_ : ndarray of shape (n_features,)
+        m_k of the round in use, as shares of their sum.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has string column names.
+
+    See Also
+    --------
+    RecursiveFeatureMachineClassifier : The classifier.
+    KernelEigenProRegressor : The same functions with equal scales, and every iterate.
+    TrajectoryEarlyStoppingCV : Chooses the round by folds.
+
+    References
+    ----------
+    .. [1] Radhakrishnan, Beaglehole, Pandit and Belkin (2024), "Mechanism for feature
+           learning in neural networks and backpropagation-free machine learning
+           models", Science 383, arXiv:2212.13881.
+    .. [2] Beaglehole, Holzmueller, Radhakrishnan and Belkin (2025), "xRFM: accurate,
+           scalable, and interpretable feature learning models for tabular data",
+           arXiv:2508.10053.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skacv import RecursiveFeatureMachineRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 10))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(200)
+    >>> model = RecursiveFeatureMachineRegressor(random_state=0).fit(X, y)
+    >>> sorted(model.feature_importances_.argsort()[-2:].tolist())
+    [0, 1]
+    >>> bool(model.loo_errors_[1] < 0.8 * model.loo_errors_[0])
+    True
+    """
+
+    def _predict_of(self, one, decision):
+        return decision[:, 0] if self._is_1d else decision
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+@documented(RecursiveFeatureMachineRegressor)
+class RecursiveFeatureMachineClassifier(ClassifierMixin, RecursiveFeatureMachine):
+    """Kernel classification that learns a scale for every column, in rounds.
+
+    The rounds are those of :class:`RecursiveFeatureMachineRegressor`, applied to codes
+    of the labels: -1 and 1 for two classes, or 0 and 1 for each of more. One factor for
+    every round turns its decisions into log odds: the maximum likelihood estimate on
+    the rows that were left out, for given scales.
+
+    Parameters
+    ----------
+    {kernel, n_rounds, n_centers}
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the rows.
+    {warm_start, random_state}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes.
+    {iteration_, n_iter_, loo_errors_, scales_, feature_importances_, n_features_in_}
+    {feature_names_in_}
+
+    See Also
+    --------
+    RecursiveFeatureMachineRegressor : The regressor.
+    KernelEigenProClassifier : The same functions with equal scales, and every iterate.
+
+    References
+    ----------
+    {Radhakrishnan, Beaglehole}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skacv import RecursiveFeatureMachineClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RecursiveFeatureMachineClassifier(random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 3)
+    """
+
+    _parameter_constraints = {
+        **RecursiveFeatureMachine._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        kernel: Literal["auto", "laplacian", "matern", "rbf", "cauchy"] = "auto",
+        *,
+        n_rounds: int = 3,
+        n_centers: Literal["auto"] | int | None = "auto",
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def _decision_function_of(self, one, decision):
+        return decision[:, 0] if decision.shape[1] == 1 else decision
+
+    def _predict_of(self, one, decision):
+        decision = decision[:, 0] if decision.shape[1] == 1 else decision
+        return label_of(decision, self.classes_)
+
+    def _predict_proba_of(self, one, decision):
+        decision = one.probability_scale * decision
+        if decision.shape[1] == 1:
+            return expit(decision * [-1, 1])
+        return softmax(decision, axis=1)
+
+    @of_rows
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities by the machine of the round in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return next(self._staged(X, "predict_proba", self.iteration_ - 1))
+
+    @of_rows
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decisions by the machine of the round in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return next(self._staged(X, "decision_function", self.iteration_ - 1))

@@ -1,0 +1,133 @@
+"""Kernel ridge regression on centres, its strength chosen by exact leave-one-out.
+
+With features Z = k(X, C) L'^-1 of centres C, L L' = k(C, C), weights w of sum one and
+centred by them, the solution of strength s is
+
+    b = (Z'WZ + s I)^-1 Z'W y,
+
+and the residual of row i without it is its residual divided by 1 - w_i (1 + z_i'(Z'WZ +
+s I)^-1 z_i). One eigendecomposition gives both for every strength.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES, blocks, n_per_block, slices
+from ..optim.kernel_matrix import row_blocks
+from ..risk.held_out_rows import drawn_units
+from .data import working_dtype
+from .kernels import squared_distances
+
+# Strengths that are compared, for kernels with k(x, x) = 1: from nearly none, for
+# targets without noise, to that of a constant.
+STRENGTHS = 10.0 ** np.arange(-9, 1.1, 0.5)
+# This share of its trace is added to the kernel at the centres, which may be singular:
+# rounding errors of features grow by the root of its inverse.
+ROUNDING = {np.float64: 1e-12, np.float32: 1e-7}
+# A row of leverage one, as one without others like it, leaves no residual.
+LEAST_LEFT = 1e-12
+# Rows that are left out to choose a strength: a standard error of a few percent, and
+# much less for the difference of two strengths.
+MOST_LEFT_OUT = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRidge:
+    """f(x) = sum_j a_j k(x, c_j) + intercept."""
+
+    kernel: Any
+    centers: np.ndarray  # (m, n_features)
+    dual_coef: np.ndarray  # (m, n_outputs)
+    intercept: np.ndarray  # (n_outputs,)
+    # The mean squared error of rows left out, summed over outputs.
+    loo_error: float
+    left_out: np.ndarray  # rows, (n_left_out,)
+    loo_prediction: np.ndarray  # (n_left_out, n_outputs)
+
+    @classmethod
+    def of(cls, kernel, X, target, weights, index):
+        """The fit of least leave-one-out error, with the rows ``index`` as centres."""
+        dtype = working_dtype(len(target))
+        centers = in_array(X[index])
+        gram, m = kernel(centers, centers), len(centers)
+        gram[np.diag_indices(m)] += ROUNDING[dtype] * m
+        root = np.linalg.inv(np.linalg.cholesky(gram)).T
+        # Products with all rows, in blocks: in single precision if they are many.
+        in_blocks = centers.astype(dtype), root.astype(dtype)
+        shares = weights / weights.sum()
+        center = shares @ target
+        mean, squares, product = np.zeros(m), np.zeros((m, m)), 0.0
+        for rows in row_blocks(X, m, dtype):
+            features = kernel(in_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1]
+            weighted = shares[rows, None].astype(dtype) * features
+            mean += weighted.sum(axis=0)
+            squares += weighted.T @ features
+            product += weighted.T @ (target[rows] - center)
+        curvatures, basis = np.linalg.eigh(squares - np.outer(mean, mean))
+        curvatures = np.maximum(curvatures, 0)
+        # All that follows is in the basis of these eigenvectors.
+        basis, mean, product = root @ basis, mean @ basis, basis.T @ product
+        left_out, _ = drawn_units(len(target), None, MOST_LEFT_OUT)
+        left_out = np.arange(len(target))[left_out]
+        features = kernel(in_array(X[left_out]), centers) @ basis - mean
+        observed, share = target[left_out] - center, shares[left_out, None]
+        best = None
+        for strength in STRENGTHS:
+            inverse = 1 / (curvatures + strength)
+            coef = inverse[:, None] * product
+            leverage = share * (1 + features**2 @ inverse[:, None])
+            residual = (observed - features @ coef) / np.maximum(
+                1 - leverage, LEAST_LEFT
+            )
+            error = float(share[:, 0] @ np.sum(residual**2, axis=1) / share.sum())
+            if best is None or error < best[0]:
+                best = error, coef, residual
+        error, coef, residual = best
+        return cls(
+            kernel=kernel,
+            centers=centers,
+            dual_coef=basis @ coef,
+            intercept=center - mean @ coef,
+            loo_error=error,
+            left_out=left_out,
+            loo_prediction=target[left_out] - residual,
+        )
+
+    def predict(self, X):
+        """Values of the function, (n_rows, n_outputs)."""
+        parts = [np.empty((0, len(self.intercept)))]
+        for rows in row_blocks(X, len(self.centers), np.float64):
+            parts.append(self.kernel(in_array(X[rows]), self.centers) @ self.dual_coef)
+        return np.concatenate(parts) + self.intercept
+
+    def mean_squared_derivatives(self, X, centers, weights, X_rotated):
+        """Weighted means, over rows and outputs, of squared derivatives by columns.
+
+        ``X_rotated`` has the rows of X in the basis of the fit, and ``centers`` are the
+        centres in the columns of X.
+        """
+        # The gradient at x is 2 sum_j a_j k'(|x - c_j|^2) (x - c_j).
+        (m, n_columns), sums = centers.shape, np.zeros(X.shape[1])
+        itemsize = centers.itemsize
+        columns_in_cache = slices(n_columns, n_per_block(itemsize * m, LARGE_BYTES))
+        for rows in blocks(X.shape[0], itemsize * max(m, n_columns), MEMORY_BYTES // 2):
+            part = in_array(X[rows])
+            squared = squared_distances(in_array(X_rotated[rows]), self.centers)
+            slope = self.kernel.slope(squared)
+            for output in self.dual_coef.T:
+                pull = slope * output
+                total = pull.sum(axis=1)[:, None]
+                for columns in columns_in_cache:
+                    gradient = pull @ centers[:, columns]
+                    gradient -= total * part[:, columns]
+                    sums[columns] += weights[rows] @ gradient**2
+        return 4 * sums / (weights.sum() * self.dual_coef.shape[1])
+
+
+def in_array(X, dtype=np.float64):
+    """Rows as an array, in double precision if nothing else is said."""
+    X = X.toarray() if sparse.issparse(X) else X
+    return X.astype(dtype, copy=False)

@@ -1,0 +1,272 @@
+"""Scales that a kernel machine learns, against brute force and finite differences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.metrics import log_loss
+
+from skacv import (
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
+    TrajectoryEarlyStoppingCV,
+)
+from skacv.kernel import ridge
+from skacv.kernel.kernels import RADIAL_KERNELS
+from skacv.kernel.ridge import KernelRidge
+from skacv.risk.held_out_rows import drawn_units
+
+SEED = {"random_state": 0}
+
+
+def rows(rng, n=80, p=4):
+    X = rng.standard_normal((n, p))
+    return X, X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(n)
+
+
+def ridge_by_hand(kernel, X, centers, y, weights, strength):
+    """Kernel ridge regression by its normal equations: dual coefficients, intercept."""
+    # The minimum of sum w (y - K a - b)^2 + strength a' k(C, C) a.
+    K, gram = kernel(X, centers), kernel(centers, centers)
+    design = np.column_stack([K, np.ones(len(X))])
+    penalty = np.zeros((len(centers) + 1,) * 2)
+    penalty[:-1, :-1] = strength * gram
+    shares = weights / weights.sum()
+    normal = design.T @ (shares[:, None] * design) + penalty
+    solution = np.linalg.lstsq(normal, design.T @ (shares * y), rcond=None)[0]
+    return solution[:-1], solution[-1]
+
+
+@pytest.mark.parametrize("kernel", RADIAL_KERNELS)
+@pytest.mark.parametrize("n_centers", [12, 40])
+def test_least_error_of_rows_left_out_by_refits(kernel, n_centers, rng, monkeypatch):
+    X, y = rows(rng, 40, 3)
+    weights, index = rng.uniform(0.5, 2, 40), np.arange(n_centers)
+    k, new = RADIAL_KERNELS[kernel](0.3), rng.standard_normal((7, 3))
+    data, errors, strengths = (X, y[:, None], weights, index), [], (1e-3, 1e-1)
+    for strength in strengths:
+        monkeypatch.setattr(ridge, "STRENGTHS", [strength])
+        fit = KernelRidge.of(k, *data)
+        left_out = []
+        for i in range(40):
+            # The others have the shares, and the penalty, that they had before.
+            others = np.delete(np.arange(40), i)
+            total = weights[others].sum() / weights.sum()
+            dual, intercept = ridge_by_hand(
+                k, X[others], X[index], y[others], weights[others], strength / total
+            )
+            left_out.append(y[i] - k(X[[i]], X[index])[0] @ dual - intercept)
+        errors.append(np.average(np.square(left_out), weights=weights))
+        assert_allclose(fit.loo_error, errors[-1], rtol=1e-5)
+        dual, intercept = ridge_by_hand(k, X, X[index], y, weights, strength)
+        expected = k(new, X[index]) @ dual + intercept
+        assert_allclose(fit.predict(new)[:, 0], expected, rtol=1e-4, atol=1e-5)
+    monkeypatch.setattr(ridge, "STRENGTHS", strengths)
+    assert_allclose(KernelRidge.of(k, *data).loo_error, min(errors), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", RADIAL_KERNELS)
+def test_derivatives_by_finite_differences(kernel, rng):
+    X, y = rows(rng, 50, 3)
+    target = np.column_stack([y, np.sin(X[:, 2])])
+    fit = KernelRidge.of(
+        RADIAL_KERNELS[kernel](0.4), X, target, np.ones(50), np.arange(20)
+    )
+    new, weights = rng.standard_normal((30, 3)), rng.uniform(0, 2, 30)
+    expected = []
+    for column in np.eye(3):
+        step = 1e-5 * column
+        slopes = (fit.predict(new + step) - fit.predict(new - step)) / 2e-5
+        expected.append(np.average(np.mean(slopes**2, axis=1), weights=weights))
+    result = fit.mean_squared_derivatives(new, fit.centers, weights, new)
+    assert_allclose(result, expected, rtol=1e-5)
+
+
+def test_scales_are_those_of_the_definition(rng):
+    X, y = rows(rng)
+    X *= [1, 10, 0.1, 3]
+    model = RecursiveFeatureMachineRegressor(n_rounds=2, **SEED).fit(X, y)
+    first = clone(model).set_params(n_rounds=1).fit(X, y)
+    assert_array_equal(model.scales_[0], 1)
+    # Derivatives along standardised columns, by differences of predictions.
+    derivatives = []
+    for column, spread in zip(np.eye(4), X.std(axis=0)):
+        step = 1e-5 * spread * column
+        slopes = (first.predict(X + step) - first.predict(X - step)) / 2e-5
+        derivatives.append(np.mean(slopes**2))
+    derivatives = np.array(derivatives)
+    scales = np.sqrt(derivatives / derivatives.max() + 0.001)
+    assert_allclose(model.scales_[1], scales, rtol=1e-4)
+    assert_allclose(
+        first.feature_importances_, derivatives / derivatives.sum(), rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("n_centers", [None, 20])
+def test_more_columns_than_rows(n_centers, rng):
+    """Kernels of rows in another basis are the same: as of rows with columns of 0."""
+    X, y = rows(rng, 40, 60)
+    wide = RecursiveFeatureMachineRegressor("rbf", n_centers=n_centers, **SEED)
+    narrow = clone(wide)
+    weights = rng.uniform(0.5, 2, 40)
+    narrow.fit(sparse.csr_array(X), y, weights)  # sparse rows stay as they are
+    wide.fit(X, y, weights)
+    assert_allclose(wide.loo_errors_, narrow.loo_errors_, rtol=1e-6)
+    assert_allclose(wide.scales_, narrow.scales_, rtol=1e-6, atol=1e-9)
+    assert_allclose(wide.predict(X[:5]), narrow.predict(X[:5]), rtol=1e-6)
+
+
+def test_columns_that_matter_are_learned(rng):
+    X, y = rows(rng, 300, 15)
+    model = RecursiveFeatureMachineRegressor(**SEED).fit(X, y)
+    assert set(np.argsort(model.feature_importances_)[-2:]) == {0, 1}
+    new = rng.standard_normal((300, 15))
+    truth = new[:, 0] * new[:, 1]
+    errors = [np.mean((f - truth) ** 2) for f in model._staged(new, "predict")]
+    assert errors[2] < 0.5 * errors[0]
+
+
+@pytest.mark.parametrize("n_centers", [None, 30])
+def test_rows_of_weight_zero_and_the_unit_of_weights_do_not_count(n_centers, rng):
+    X, y = rows(rng, 60)
+    times = rng.integers(0, 3, 60)
+    model = RecursiveFeatureMachineRegressor(
+        "rbf", n_rounds=2, n_centers=n_centers, **SEED
+    )
+    weighted = clone(model).fit(X, y, sample_weight=times)
+    without = clone(model).fit(X[times > 0], y[times > 0], times[times > 0])
+    assert_allclose(weighted.predict(X), without.predict(X))
+    scaled = clone(model).fit(X, y, sample_weight=5.0 * times)
+    assert_allclose(scaled.predict(X), weighted.predict(X), rtol=1e-6)
+
+
+def test_units_of_columns_do_not_matter(rng):
+    X, y = rows(rng)
+    model = RecursiveFeatureMachineRegressor(**SEED)
+    expected = clone(model).fit(X, y).predict(X)
+    scaled = 3 * X + [0, 1, -5, 100]
+    assert_allclose(clone(model).fit(scaled, y).predict(scaled), expected, rtol=1e-5)
+
+
+def test_sparse_columns_are_those_of_an_array_that_is_not_centred(rng):
+    X, y = rows(rng)
+    X[rng.uniform(size=X.shape) < 0.5] = 0
+    model = RecursiveFeatureMachineRegressor(**SEED)
+    dense = clone(model).fit(X, y)
+    result = clone(model).fit(sparse.csr_matrix(X), y)
+    # Distances do not depend on the mean.
+    assert_allclose(result.predict(sparse.csr_matrix(X)), dense.predict(X), rtol=1e-6)
+
+
+def test_several_targets_share_scales(rng):
+    X, y = rows(rng)
+    Y = np.column_stack([y, X[:, 2]])
+    model = RecursiveFeatureMachineRegressor(**SEED).fit(X, Y)
+    assert model.predict(X[:5]).shape == (5, 2)
+    assert model.feature_importances_.argmin() == 3
+    twice = RecursiveFeatureMachineRegressor(**SEED).fit(X, np.column_stack([y, y]))
+    once = RecursiveFeatureMachineRegressor(**SEED).fit(X, y)
+    assert_allclose(twice.predict(X)[:, 1], once.predict(X), rtol=1e-6)
+
+
+def test_two_classes_are_signs(rng):
+    X, y = rows(rng)
+    label = np.where(y > 0, "yes", "no")
+    model = RecursiveFeatureMachineClassifier(**SEED).fit(X, label)
+    signs = RecursiveFeatureMachineRegressor(**SEED).fit(X, np.where(y > 0, 1.0, -1.0))
+    assert_allclose(model.loo_errors_, signs.loo_errors_)
+    decision = model.decision_function(X)
+    assert_allclose(decision, signs.predict(X))
+    assert_array_equal(model.predict(X), np.where(decision > 0, "yes", "no"))
+    factor = model._rounds[model.iteration_ - 1].probability_scale
+    assert_allclose(model.predict_proba(X)[:, 1], expit(factor * decision))
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_classes_are_weighed(rng):
+    X, y = load_iris(return_X_y=True)
+    by_class = RecursiveFeatureMachineClassifier(
+        class_weight={0: 1, 1: 2, 2: 5}, **SEED
+    ).fit(X, y)
+    by_row = RecursiveFeatureMachineClassifier(**SEED)
+    by_row.fit(X, y, sample_weight=np.array([1.0, 2.0, 5.0])[y])
+    assert_allclose(by_class.predict_proba(X), by_row.predict_proba(X))
+    assert log_loss(y, by_row.predict_proba(X)) < 0.2
+
+
+def test_further_rounds_go_on(rng):
+    X, y = rows(rng)
+    whole = RecursiveFeatureMachineRegressor(n_rounds=4, **SEED).fit(X, y)
+    model = RecursiveFeatureMachineRegressor(n_rounds=2, warm_start=True, **SEED)
+    model.fit(X, y)
+    kept = model._rounds[1]
+    model.set_params(n_rounds=4).fit(X, y)
+    assert model._rounds[1] is kept
+    assert_array_equal(model.loo_errors_, whole.loo_errors_)
+    with pytest.raises(ValueError, match="goes on with 4 columns"):
+        model.fit(X[:, :2], y)
+    assert model.n_features_in_ == 4
+
+
+def test_a_constant_target_keeps_the_scales(rng):
+    X, _ = rows(rng)
+    model = RecursiveFeatureMachineRegressor(**SEED).fit(X, np.full(80, 3.0))
+    assert_array_equal(model.scales_, 1)
+    assert_array_equal(model.feature_importances_, 0)
+    assert_allclose(model.predict(X), 3)
+
+
+def test_folds_learn_scales_of_their_own(rng):
+    X, y = rows(rng, 100)
+    machine = RecursiveFeatureMachineRegressor(**SEED)
+    folds = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
+    stopped = TrajectoryEarlyStoppingCV(machine, cv=folds, patience=None).fit(X, y)
+    errors = []
+    for fitted, held_out in folds:
+        copy = clone(machine).fit(X[fitted], y[fitted])
+        stages = copy._staged(X[held_out], "predict")
+        errors.append([np.mean((f - y[held_out]) ** 2) for f in stages])
+    path = stopped.path_
+    assert_allclose(path[1:], np.mean(errors, axis=0), rtol=1e-6)
+    assert stopped.best_iter_ == 1 + np.argmin(np.mean(errors, axis=0))
+    best = list(machine.fit(X, y)._staged(X, "predict"))[stopped.best_iter_ - 1]
+    assert_allclose(stopped.predict(X), best)
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_warned_of_where_the_last_round_is_the_best(rng):
+    X, y = rows(rng, 200, 10)
+    machine = RecursiveFeatureMachineRegressor(n_rounds=2, **SEED)
+    assert TrajectoryEarlyStoppingCV(machine, random_state=0).fit(X, y).best_iter_ == 2
+
+
+@pytest.mark.parametrize("bad", [{"kernel": "polynomial"}, {"n_rounds": 0}])
+def test_bad_parameters(bad, rng):
+    X, y = rows(rng)
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        RecursiveFeatureMachineRegressor(**bad).fit(X, y)
+
+
+def test_one_class_is_refused(rng):
+    X, _ = rows(rng)
+    with pytest.raises(ValueError, match="at least two classes"):
+        RecursiveFeatureMachineClassifier().fit(X, np.ones(80, int))
+
+
+def test_enough_rows_are_fitted(rng):
+    """200 for each centre, with labels and weights of their own."""
+    X, y = rows(rng, 3000, 3)
+    labels = (y > 0).astype(int)
+    few = RecursiveFeatureMachineClassifier(n_centers=5, n_rounds=1, **SEED)
+    few.fit(X, labels)
+    drawn, _ = drawn_units(3000, None, 1000)
+    machine = few._rounds[0].ridge
+    assert set(machine.left_out) <= set(drawn)
+    # Predictions of rows that are left out are near those of the machine.
+    new = few.decision_function(X[machine.left_out])
+    assert np.abs(new - machine.loo_prediction[:, 0]).max() < 0.1
+    in_sample = log_loss(labels[drawn], few.predict_proba(X[drawn]))
+    assert log_loss(labels, few.predict_proba(X)) < 1.1 * in_sample
