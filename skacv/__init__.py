@@ -13,7 +13,12 @@ from .inspection import (
     PermutationImportanceDisplay,
     RiskPathDisplay,
 )
-from .kernel import KernelEigenProClassifier, KernelEigenProRegressor
+from .kernel import (
+    KernelEigenProClassifier,
+    KernelEigenProRegressor,
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
+)
 from .linear_model import (
     IterativeRidge,
     TrajectoryClassifier,
@@ -44,6 +49,8 @@ __all__ = [
     "KernelEigenProClassifier",
     "KernelEigenProRegressor",
     "PermutationImportanceDisplay",
+    "RecursiveFeatureMachineClassifier",
+    "RecursiveFeatureMachineRegressor",
     "RiskPathDisplay",
     "RowSummary",
     "SelfStoppingClassifier",

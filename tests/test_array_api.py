@@ -15,6 +15,8 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
@@ -432,6 +434,29 @@ def test_the_chosen_iterate_follows_X(model, name, away, rng):
 
 
 @dispatched
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (RecursiveFeatureMachineRegressor(random_state=0), "y"),
+        (RecursiveFeatureMachineClassifier(random_state=0), "two"),
+        (RecursiveFeatureMachineClassifier(random_state=0), "three"),
+    ],
+    ids=str,
+)
+def test_predictions_of_feature_machines_follow_X(model, name, away, rng):
+    X, targets, _ = data((60, 5), rng)
+    expected = clone(model).fit(X, targets[name])
+    found = clone(model).fit(away(X), away(targets[name]))
+    for method in ("predict", "decision_function", "predict_proba"):
+        if hasattr(model, method):
+            same = getattr(found, method)(away(X))
+            assert type(same) is type(away(X))
+            np.testing.assert_allclose(
+                arrays.to_numpy(same), getattr(expected, method)(X), rtol=1e-10
+            )
+
+
+@dispatched
 def test_kernels_that_are_of_numpy_have_X_converted(away, rng):
     X, targets, _ = data((60, 3), rng)
 
@@ -473,7 +498,9 @@ def test_batches_have_room_on_their_device(rng, set_globals):
     assert eigenpro.rows_that_fit(matrix) == 10
     kept = KernelMatrix(Gaussian(0.1), X, np.float32, budget=np.inf)
     assert eigenpro.rows_that_fit(kept) == 400
-    solver = eigenpro.KernelSolver(None, "eigenpro", "auto", "auto", "auto", 1e9)
+    solver = eigenpro.KernelSolver(
+        None, "eigenpro", "auto", "auto", "auto", 1e9, n_centers=None
+    )
     assert solver.batch(4000, 300.0, 10) == 10
     assert solver.batch(4000, 300.0, 4000) == 300
 

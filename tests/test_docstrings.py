@@ -44,6 +44,8 @@ OTHER_MODELS = {
         skacv.SelfStoppingClassifier(skacv.TrajectoryLogisticRegression()),
         skacv.SelfStoppingClassifier(RandomForestClassifier()),
     ],
+    "KernelEigenProRegressor": [skacv.KernelEigenProRegressor(n_centers=10)],
+    "KernelEigenProClassifier": [skacv.KernelEigenProClassifier(n_centers=10)],
 }
 REFERENCE = re.compile(r"All other attributes are those of :class:`(\w+)`")
 

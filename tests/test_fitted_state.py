@@ -23,6 +23,8 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
     RowSummary,
     SelfStoppingClassifier,
     SelfStoppingRegressor,
@@ -69,6 +71,7 @@ MODELS = {
     "staged": Staged(STAGES, cv=3),
     "staged forest": Staged(ExtraTreesRegressor(4, random_state=0), cv=3),
     "staged passes": Staged(SGDRegressor(max_iter=5, random_state=0), cv=3),
+    "staged rounds": Staged(RecursiveFeatureMachineRegressor(n_rounds=2), cv=3),
     "staged, labels": Staged(HistGradientBoostingClassifier(max_iter=5), cv=3),
     "stopped": TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=5)),
     "stopped, labels": TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression("path")),
@@ -184,6 +187,8 @@ of_every_model = pytest.mark.parametrize(
 
 def test_all_estimators_are_here():
     classes = {type(model) for model in MODELS.values()} | {RowSummary, TableEncoder}
+    # They record nothing but their rounds.
+    classes |= {RecursiveFeatureMachineRegressor, RecursiveFeatureMachineClassifier}
     public = {getattr(skacv, name) for name in skacv.__all__}
     public = {c for c in public if isclass(c) and issubclass(c, BaseEstimator)}
     assert public == classes

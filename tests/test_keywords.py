@@ -18,7 +18,9 @@ CLASSES = [
     for name in skacv.__all__
     if hasattr(getattr(skacv, name), "get_params")
     and hasattr(getattr(skacv, name), "predict")
-    and name != "Staged"  # whose keywords are those of what it wraps: tests/staged
+    # Keywords of Staged are those of what it wraps: tests/staged. Feature machines have
+    # no paths of their own: tests/kernel/test_feature_machines.py.
+    and not name.startswith(("Staged", "RecursiveFeatureMachine"))
 ]
 STOPPING = [each for each in CLASSES if hasattr(each(), "param_grid")]
 MODELS = [each for each in CLASSES if each not in STOPPING]
@@ -55,6 +57,7 @@ OTHER = {
     "max_iter": (9, {}),
     "memory_budget": (0.001, {"loo": "auto"}),
     "momentum": (0.2, {"solver": "heavy_ball"}),
+    "n_centers": (7, {}),
     "n_components": (2, {"solver": "eigenpro"}),
     "n_probes": (10, {"batch_size": 30}),
     "patience": (1, {"max_iter": 100}),
@@ -166,6 +169,8 @@ STOPPING_OTHER = {
     "rule": "one_se",
     "patience": 3,
     "param_grid": {"max_iter": [30, 40]},
+    "search": "race",
+    "n_candidates": 1,
     "class_weight": {0: 1.0, 1: 3.0},
     "encoder": skacv.TableEncoder(),
     "random_state": 3,
@@ -188,11 +193,14 @@ def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
             cls().fit(X, np.rint(y))
         assert cls(task=value).fit(X, np.rint(y)).task_ == value
         return
-    plain = cls(model, random_state=0).fit(X, y)
+    settings = {"estimator": model, "random_state": 0}
+    if name in ("search", "n_candidates"):  # settings of a grid
+        grid_of_model = {"C": [1e-6, 10]} if is_of_classes else {"max_iter": [1, 40]}
+        settings |= {"param_grid": grid_of_model, "criterion": "cv"}
+    plain = cls(**settings).fit(X, y)
     if name == "criterion" and is_of_classes:
         value = "accuracy"
-    settings = {"estimator": model, "random_state": 0, name: value}
-    other = cls(**settings).fit(X, y)
+    other = cls(**{**settings, name: value}).fit(X, y)
     facts = [
         (
             each.best_iter_,
@@ -203,6 +211,7 @@ def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
             list(each.member_paths_),
             each.criterion_,
             each.encoder_ is None,
+            each.results_["left_out"],
         )
         for each in (plain, other)
     ]

@@ -19,6 +19,8 @@ from skacv import (
     KernelEigenProClassifier,
     KernelEigenProRegressor,
     PermutationImportanceDisplay,
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
     RiskPathDisplay,
     RowSummary,
     SelfStoppingClassifier,
@@ -146,6 +148,15 @@ def classifiers() -> list[RecordsTrajectory]:
         TrajectoryClassifier(0.1, loss="squared_hinge").fit(X, LABELS),
         KernelEigenProClassifier(max_iter=5, batch_size="full").fit(X, LABELS),
     ]
+
+
+def feature_machines() -> list[NDArray[Any]]:
+    """Both, which have no iterates but rounds."""
+    machine = RecursiveFeatureMachineRegressor("rbf", n_rounds=2).fit(X, Y)
+    of_classes = RecursiveFeatureMachineClassifier(class_weight="balanced")
+    of_classes.fit(X, LABELS)
+    print(machine.loo_errors_, machine.scales_, of_classes.classes_)
+    return [machine.feature_importances_, of_classes.predict_proba(X)]
 
 
 def path_of(model: TrajectoryLasso) -> NDArray[Any]:
@@ -379,4 +390,6 @@ def main() -> None:
     )
     print(len(list(predicted(lasso))), len(list(classified(logistic))))
     print(self_stopped(), encoded(), summarised(), left_out(), registered())
-    print(parts(), len(list(evaluated())), updates(), drawn(stopped()))
+    print(
+        feature_machines(), parts(), len(list(evaluated())), updates(), drawn(stopped())
+    )

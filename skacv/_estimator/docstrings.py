@@ -115,13 +115,16 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 """)
 
 LINEAR = SHARED | entries("""
-standardize : bool, default=False
+standardize : bool or "auto", default=False
     Whether to scale the columns to mean zero and variance one before the run, so
     that the penalty applies to coefficients in units of standard deviations.
     ``coef_``, paths and intervals are still in units of X. Folds of ``cv`` are
     standardised by their training rows, as in a refit; leave-one-out and
     ``risk_path_`` use the scales of all rows. Sparse columns are scaled but not
-    centred; constant columns are left unchanged.
+    centred; constant columns are left unchanged. "auto" is True for dense X. Columns
+    of sparse X in memory are then divided by the standard deviation over the fourth
+    root of the share of nonzero entries, from all rows, also in folds: so rare words
+    of texts do not count as much as frequent ones.
 max_iter : int, default=200
     Maximum number of updates at each value of alpha. Reaching it is normal.
 tol : float, default=1e-6

@@ -17,7 +17,7 @@ TWO_OR_MORE = Interval(Integral, 2, None, closed="left")
 # Parameters that all estimators have.
 RUN_CONSTRAINTS = {
     "fit_intercept": ["boolean"],
-    "standardize": ["boolean"],
+    "standardize": ["boolean", AUTO],
     "max_iter": [ONE_OR_MORE],
     "tol": [NOT_NEGATIVE],
     "step_size": [POSITIVE, AUTO],

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.sparse import JAXSparse
 
 from .._any_optimiser.data import RunRows
 
@@ -29,6 +30,13 @@ class JaxRows(RunRows):
 
 def as_arrays(tree):
     """A pytree with arrays of JAX for leaves; lists of numbers are arrays."""
+    for part in jax.tree.leaves(tree, is_leaf=lambda part: isinstance(part, JAXSparse)):
+        if isinstance(part, JAXSparse):
+            raise TypeError(
+                "A sparse array (BCOO) has no rows to weigh one by one: pass "
+                "X.todense(), or for a linear model the matrix of SciPy to "
+                "TrajectoryRegressor or TrajectoryLogisticRegression of skacv."
+            )
     return jax.tree.map(jnp.asarray, tree, is_leaf=lambda part: isinstance(part, list))
 
 

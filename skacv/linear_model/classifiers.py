@@ -12,7 +12,7 @@ from .._estimator.parameters import set_parameters, to_python_scalar
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.prediction.inference import LogisticInference
 from .._estimator.run.plan import SCHEDULES, Solver
-from .._typing import RandomState
+from .._typing import RandomState, Standardize
 from ..optim.losses import Logistic, Multinomial, SmoothedHinge, SquaredHinge
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import SimplifiedNewton
@@ -129,7 +129,7 @@ default="auto"
         *,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
         solver: str = "auto",
         max_iter: int = 200,
@@ -244,7 +244,7 @@ class TrajectoryLinearSVC(InverselyPenalized):
         loss: Literal["smoothed_hinge", "squared_hinge"] = "squared_hinge",
         smoothing: float = 0.5,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
         solver: Literal["gd", "nesterov", "sgd"] = "nesterov",
         max_iter: int = 200,

@@ -10,7 +10,7 @@ from .._estimator.docstrings import CLASSIFIERS, CURVED, PARTS, SQUARED, documen
 from .._estimator.parameters import ALPHA_CONSTRAINT, set_parameters
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.run.plan import N_SMOOTH_STRENGTHS, ModelSpec, Solver, Strengths
-from .._typing import RandomState
+from .._typing import RandomState, Standardize
 from ..optim.losses import (
     Huber,
     Logistic,
@@ -189,7 +189,7 @@ class TrajectoryRegressor(SquaredErrorRegressor):
         penalty: str | Penalty | None = "l1",
         schedule: Any = "nesterov",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         max_iter: int = 200,
         tol: float = 1e-6,
         step_size: float | Literal["auto"] = "auto",
@@ -314,7 +314,7 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
         penalty: str | Penalty | None = "l2",
         schedule: Any = "nesterov",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
         max_iter: int = 200,
         tol: float = 1e-6,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
 from .._estimator.parameters import set_parameters
-from .._typing import RandomState
+from .._typing import RandomState, Standardize
 from ..optim.families import GroupL2, Weighted
 from ..optim.penalties import L1, ElasticNet
 from ._bases import SquaredErrorRegressor
@@ -163,7 +163,7 @@ class TrajectoryLasso(SquaredErrorRegressor):
         *,
         penalty_weights: ArrayLike | None = None,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         solver: Literal["fista", "ista"] = "fista",
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -246,7 +246,7 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
         l1_ratio: float = 0.5,
         penalty_weights: ArrayLike | None = None,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         solver: Literal["fista", "ista"] = "fista",
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -345,7 +345,7 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         groups: ArrayLike = 1,
         group_weights: ArrayLike | None = None,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         solver: Literal["fista", "ista"] = "fista",
         max_iter: int = 200,
         tol: float = 1e-6,

@@ -12,7 +12,7 @@ from .._estimator.docstrings import STOCHASTIC, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
 from .._estimator.run.plan import Strengths
-from .._typing import RandomState
+from .._typing import RandomState, Standardize
 from ..optim.losses import Huber, Poisson
 from ._bases import SMOOTH_PATH, CurvedRegressor
 
@@ -99,7 +99,7 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         epsilon: float = 1.35,
         scale: float | Literal["auto"] = "auto",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         solver: Literal["gd", "nesterov", "sgd"] = "nesterov",
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -230,7 +230,7 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
         alpha: ArrayLike = 1.0,
         *,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         solver: Literal["gd", "nesterov", "newton", "sgd"] = "nesterov",
         max_iter: int = 200,
         tol: float = 1e-6,

@@ -22,7 +22,7 @@ from .._estimator.run.plan import (
     Strengths,
     ridge_penalty,
 )
-from .._typing import RandomState
+from .._typing import RandomState, Standardize
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     Preconditioner,
@@ -170,7 +170,7 @@ class IterativeRidge(SquaredErrorRegressor):
         alpha: ArrayLike = 1.0,
         *,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: Standardize = False,
         solver: str = "gd",
         momentum: float = 0.9,
         n_components: Literal["auto"] | int = "auto",

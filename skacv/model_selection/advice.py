@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from .._estimator.estimates.recording import evaluated_iterations
 from .._typing import Method
 from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, blocks
@@ -59,7 +60,7 @@ def warn_of_limits(compared, is_default, least_weight=0.1):
         is_patient = run.estimator._default_patience() is not None
         of_loss = 1e-3 if is_patient else 1e-2
         # Losses of iterates that may be chosen: a network begins worse than the mean.
-        iterations = run.estimator.recorded_iterations()
+        iterations = evaluated_iterations(run.estimator)
         losses = compared.criterion.sign * run.path[iterations]
         best = int(np.searchsorted(iterations, t))
         if not is_still_improving(losses, best, limit.n_last, of_loss=of_loss):

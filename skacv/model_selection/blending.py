@@ -208,23 +208,27 @@ class Blending(Comparison):
         """The loss of blending in this way, on rows not used for it; standard error.
 
         Every draw chooses the iterate of each member again, and then their weights. NaN
-        if no draw leaves rows out, as where all are of one group.
+        if no draw leaves rows out, as where all are of one group. Last, by how much
+        later iterates of the member of the largest weight may be better.
         """
         members = self._recorded(self.used)
         criterion, mixture, target = self.criterion, self._mixture, self.target
         group_of, counts = drawn_groups(self.samples, rng, criterion.groups)
         n_groups, labels = counts.shape[1], group_of[self.samples]
-        chosen = []
+        chosen, gain = [], None
+        kept = self.index, self.choices[self.index].iteration
         for recorded in members:
-            choices, *_ = chosen_in_draws(
-                recorded, self.rule, group_of, counts, criterion.deadline
+            choices, *_, gain_of_member = chosen_in_draws(
+                recorded, self.rule, group_of, counts, kept, criterion.deadline
             )
+            gain = gain_of_member if gain is None else gain
             chosen.append(choices)
         parts = {}
         # In the order of the iterates, which are computed in blocks.
         for index, t in np.unique(np.concatenate(chosen), axis=0).tolist():
             parts[index, t] = self._part(index, t)
         losses = np.empty(counts.shape)
+        drawn_weights = np.empty((len(counts), len(chosen)))
         for draw, count in enumerate(counts):
             if criterion.deadline is not None:
                 check_time(criterion.deadline)
@@ -236,10 +240,14 @@ class Blending(Comparison):
             weights = mixture.weights(
                 blended[drawn], target[drawn], (self.row_weights * times)[drawn]
             )
+            drawn_weights[draw] = weights
             row_losses = mixture.losses(blended @ weights, target) * self.row_weights
             losses[draw] = np.bincount(labels, row_losses, n_groups)
+        largest = drawn_weights.mean(axis=0) + drawn_weights.std(axis=0)
+        self.largest_weights = dict(zip(self.used, largest.tolist()))
         weights = np.bincount(labels, self.row_weights, n_groups)
-        return mean_over_rest(losses, np.broadcast_to(weights, counts.shape), counts)
+        weights = np.broadcast_to(weights, counts.shape)
+        return *mean_over_rest(losses, weights, counts), gain
 
 
 class LogLossBlending(Blending):

@@ -311,6 +311,11 @@ class ChosenIterate:
         """Standard error of ``best_score_corrected_``."""
         return self._corrected_part(1)
 
+    @property
+    def possible_gain_(self) -> float:
+        """By how much a later iterate of the run may be better than the chosen one."""
+        return self._corrected_part(2)
+
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._estimator.estimates.readers import ESTIMATES
-from ..optim.blocks import MEMORY_BYTES
+from .._estimator.estimates.recording import evaluated_iterations
 from .criteria import PathCriterion, index_of_least
 from .optimism import (
     RecordedLosses,
@@ -59,6 +59,10 @@ class Comparison:
         # For every run: the Choice of the rule; the score that compares members; the
         # name of the loss, or scorer, that results show, its value and standard error.
         self.choices, self.scores, self.shown = [], [], []
+        # Entrants of a race that have ended after some of the folds.
+        self.ended = ()
+        # By name, the largest weights that members of a blend may have, once drawn.
+        self.largest_weights = {}
         combinations = {}
         for index, (candidate, run) in enumerate(zip(candidates, runs)):
             choice, name = choice_of(run, criterion, rule), criterion.name
@@ -192,23 +196,34 @@ class Comparison:
         """The loss of choosing in this way, on rows not used for it; standard error.
 
         Where losses differ, the choice in the runs of the best member is repeated.
-        NaN if no draw leaves rows out, as where all are of one group.
+        NaN if no draw leaves rows out, as where all are of one group. Last, by how much
+        later iterates may be better than the one kept.
         """
         criterion, recorded, rows = self.criterion, [], []
         names = self.best_indices if self.between is None else self.kept
         for candidate in chain.from_iterable(self._recorded(names)):
             recorded.append(candidate)
             rows.append(candidate.losses.rows)
+            if candidate.index == self.index:
+                chosen = candidate
+        for entrant in self.ended:
+            if entrant.candidates[0].member in names:
+                t = self.choices[self.index].iteration
+                losses = entrant.losses_of_all_rows(chosen.losses, t)
+                recorded.append(
+                    RecordedLosses(-1, losses, np.array([0]), np.zeros_like)
+                )
         group_of, counts = drawn_groups(np.concatenate(rows), rng, criterion.groups)
-        _, *of_groups = chosen_in_draws(
-            recorded, self.rule, group_of, counts, criterion.deadline
+        kept = self.index, self.choices[self.index].iteration
+        _, *of_groups, gain = chosen_in_draws(
+            recorded, self.rule, group_of, counts, kept, criterion.deadline
         )
-        return mean_over_rest(*of_groups, counts)
+        return *mean_over_rest(*of_groups, counts), gain
 
     def _recorded(self, names):
         """The recorded losses of the candidates of these members, member by member.
 
-        Uncorrected is raised if losses of single rows are not known, or too many.
+        Uncorrected is raised if losses of single rows are not known.
         """
         if not isinstance(self.criterion, PathCriterion):
             raise Uncorrected(
@@ -216,8 +231,7 @@ class Comparison:
                 "and the correction takes the losses of single rows. cross_val_score "
                 "estimates what to expect of the choice"
             )
-        # With so many rows the least error over a path is hardly optimistic.
-        most, recorded = MEMORY_BYTES // 32, {}
+        recorded = {}
         for index, (name, *_) in enumerate(self.candidates):
             if name not in names:
                 continue
@@ -229,13 +243,7 @@ class Comparison:
                     "the losses of single held-out rows are not known, as with a "
                     "RowSummary, Dask input or criterion='risk'"
                 )
-            if losses.n_iterates * len(losses.rows) > most:
-                raise Uncorrected(
-                    f"a run has more than {most} losses of single held-out rows. Of "
-                    "so many rows the least mean loss, best_score_, is hardly "
-                    "optimistic"
-                )
-            iterations = estimator.recorded_iterations()
+            iterations = evaluated_iterations(estimator)
             error = partial(self.criterion.error_among, estimator, iterations)
             recorded.setdefault(name, []).append(
                 RecordedLosses(index, losses, iterations, error)

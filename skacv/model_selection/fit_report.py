@@ -15,7 +15,7 @@ class FitReport:
         self.verbose, self.criterion = owner.verbose, criterion
         self._owner, self._limit = type(owner).__name__, owner.time_limit
         names = [candidate.member for candidate in candidates]
-        self._width = max(map(len, ["kept", *names, *skipped]))
+        self._width = max(map(len, ["kept", "race", *names, *skipped]))
         # Candidates of every member that have not been run yet, and runs of the rest.
         self._missing = {name: names.count(name) for name in names}
         self._runs = {name: [] for name in names}
@@ -37,6 +37,16 @@ class FitReport:
                 self._print(name, f"{text} with {candidate.params}")
             if not self._missing[name]:
                 self._print(name, self._best_of(self._runs[name]))
+
+    def lap(self, number, n_folds, entrants):
+        """Report a fold of a race, and take off the entrants that it has ended."""
+        n_left = 0
+        for entrant in entrants:
+            n_left += not entrant.ended
+            for candidate in entrant.candidates if entrant.ended else ():
+                self._missing[candidate.member] -= 1
+        text = f"fold {number} of {n_folds}: {n_left} of {len(entrants)} go on"
+        self._print("race", text)
 
     def end(self, compared, seconds):
         """Report the model that is kept, and the seconds of the fit."""

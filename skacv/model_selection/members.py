@@ -8,6 +8,7 @@ would change in the middle of a run.
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import joblib
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -133,17 +134,18 @@ def listed_losses(losses):
     )
 
 
-def combinations(param_grid, names):
-    """Combinations of parameters of several members, by name, at least one of each.
+def combinations(owner, names):
+    """The combinations of ``param_grid`` for every member, by name, at least one.
 
-    ValueError is raised if a key of the grid names none of the members.
+    ``names`` are those of a list of members, or the name of a single estimator, whose
+    parameters have no prefix. ValueError is raised if a key of the grid names none of
+    the members, or if values cannot be listed.
     """
-    grids = {}
-    for name in names:
-        grids[name] = []
-    for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid or []:
-        by_member = {}
-        for key, values in grid.items():
+    is_list, param_grid = not isinstance(names, str), owner.param_grid
+    grids = {name: [] for name in (names if is_list else [names])}
+    for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid:
+        by_member = {} if is_list else {names: grid}
+        for key, values in grid.items() if is_list else ():
             name, _, parameter = key.partition("__")
             if name not in grids or not parameter:
                 raise ValueError(
@@ -154,8 +156,19 @@ def combinations(param_grid, names):
             by_member.setdefault(name, {})[parameter] = values
         for name, grid_of_member in by_member.items():
             grids[name].append(grid_of_member)
-    for name, grid in grids.items():
-        grids[name] = ParameterGrid(grid or {})
+    for name, of_member in grids.items():
+        if of_member and owner.n_candidates is not None:
+            grids[name] = ParameterSampler(
+                of_member, owner.n_candidates, random_state=owner.random_state
+            )
+            continue
+        for key, values in chain.from_iterable(grid.items() for grid in of_member):
+            if hasattr(values, "rvs"):
+                raise ValueError(
+                    f"param_grid has a distribution for {key!r}: set n_candidates, the "
+                    "number of combinations to draw."
+                )
+        grids[name] = ParameterGrid(of_member or {})
     return grids
 
 
@@ -253,6 +266,10 @@ class DrawnSplits:
     # The group of every sample, if groups have been passed to it.
     groups: object = None
 
+    def __sklearn_clone__(self):
+        """This object, which does not change: a copy would take memory."""
+        return self
+
     def split(self, X, y=None, **params):
         """The splits that have been drawn, whatever is passed."""
         return iter(self.splits)
@@ -301,6 +318,22 @@ def draw_once(candidates, origins, X, y, fit_params):
             groups = groups_k if groups is None else groups
         estimator.set_params(cv=drawn[id(origin)])
     return groups
+
+
+def share_work(candidates, y, fit_params):
+    """Let candidates of a member that are fitted to the same table share work.
+
+    ``fit_params`` has the metadata for the ``fit`` of every member.
+    """
+    together = {}
+    for candidate in candidates:
+        key = candidate.member, id(candidate.X)
+        together.setdefault(key, []).append(candidate)
+    for alike in together.values():
+        name, _, estimator, X, *_ = alike[0]
+        weights = fit_params[name].get("sample_weight")
+        estimators = [candidate.estimator for candidate in alike]
+        estimator._share_work(estimators, X, y, weights)
 
 
 def read_once(members, cv, X, y, params):
@@ -354,6 +387,8 @@ class ComposedOfMembers(Composition):
     """One estimator, a list of named ones, or the portfolio of a task."""
 
     _parts = "estimator"
+    # Whether this fit, on a sample of rows, is to find which default members to run.
+    _is_trial = False
 
     def __sklearn_clone__(self):
         """A clone, even if scikit-learn refuses to clone the estimators."""
@@ -372,7 +407,7 @@ class ComposedOfMembers(Composition):
             task = self.task
             if task == "auto":
                 task = vars(self).get("task_", "regression")
-            return [(name, member) for name, member, _ in PORTFOLIOS[task]()]
+            return [(name, member) for name, member, *_ in PORTFOLIOS[task]()]
         if isinstance(self.estimator, list):
             pairs, n_jobs = self.estimator, None
         else:
@@ -416,7 +451,7 @@ class ComposedOfMembers(Composition):
             members = [
                 (name, member)
                 for portfolio in PORTFOLIOS.values()
-                for name, member, _ in portfolio()
+                for name, member, *_ in portfolio()
             ]
         for name, member in members:
             if self.cv is not None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 
@@ -58,12 +57,15 @@ from .members import (
     prepare,
     read_once,
     share_folds,
+    share_work,
     usual_scorer,
 )
 from .optimism import Uncorrected
 from .portfolios import default_members
+from .race import race
 from .stages import Stages, run_side_by_side
 from .time_limit import Deadline, prices_of, split_by_time, warn_of_time
+from .trial import FEWEST_ROWS, LEAST_WEIGHT, WITHOUT_WEIGHT, weights_in_trial
 
 
 @dataclass(eq=False)
@@ -98,6 +100,8 @@ class Search:
     copies: Any = None
     runs: Any = None
     late: Any = ()
+    # Candidates that a race has ended, as Entrants.
+    ended: Any = ()
     sample_weight: Any = None
     # For several members: the loss of each by its name, and their common loss or None.
     losses: Any = None
@@ -125,7 +129,8 @@ class Search:
         if is_default or not (owner.encoder is None or is_auto(owner.encoder)):
             self.table = EncodedTable.of(self.X, self.y, owner.encoder, is_default)
         if is_default:
-            self.members, skipped = default_members(owner, self.X, self.y, self.table)
+            defaults, skipped = default_members(owner, self.X, self.y, self.table)
+            self.members = [(member.name, member.estimator) for member in defaults]
         else:
             self.members = owner._members()
         self.skipped = []
@@ -151,6 +156,13 @@ class Search:
         if is_auto(self.rule):
             may_blend = owner.estimator is None and owner.criterion in ("auto", "cv")
             self.rule = "blend" if may_blend and self.has_rows else "min"
+        may_try = is_default and self.rule == "blend" and not owner._is_trial
+        if may_try and shape_of(self.X)[0] >= FEWEST_ROWS:
+            weights = weights_in_trial(self)
+            for member in defaults:
+                if not member.is_essential and weights[member.name] < LEAST_WEIGHT:
+                    self.members.remove((member.name, member.estimator))
+                    self.skipped.append((member.name, {}, WITHOUT_WEIGHT))
         if self.rule == "blend" and len(self.members) == 1:
             self.rule = "min"  # a single member is kept as it is
         if self.rule == "blend" and not self.has_rows:
@@ -173,10 +185,9 @@ class Search:
         if get_config()["enable_metadata_routing"]:
             self.routed = process_routing(owner, "fit", **self.params)
         names, self.fit_params = next(zip(*self.members)), {}
-        if self.is_portfolio:
-            grids = combinations(owner.param_grid, names)
-        else:
-            grids = {names[0]: ParameterGrid(owner.param_grid or {})}
+        grids = {}
+        if owner.param_grid is not None:
+            grids = combinations(owner, names if self.is_portfolio else names[0])
         for name, member in self.members:
             params = self.params
             if self.routed is not None:
@@ -184,7 +195,7 @@ class Search:
             self.fit_params[name] = params
             if self.rule == "blend" and isinstance(member, Staged):
                 check_has_no_offset(name, member, params)
-            for combination in grids[name]:
+            for combination in grids.get(name, [{}]):
                 candidates.append(candidate_of(name, member, combination))
         if owner.cv is not None:
             give_folds(candidates, owner.cv, type(owner).__name__)
@@ -242,7 +253,7 @@ class Search:
             )
         if is_of_table:
             estimate = ESTIMATES[name]
-        elif given or self.is_portfolio:
+        elif given or self.is_portfolio or owner.search == "race":
             estimate = ESTIMATES["cv"]
         else:
             estimate = automatic(self.candidates, self.y)
@@ -274,32 +285,35 @@ class Search:
         # The cv that every candidate has a copy of.
         origins, cv = [], folds.setting(self.members[0][1])
         for name, params, estimator, X, *_ in self.candidates:
-            is_copied = not self.is_portfolio and owner.cv is None
-            origin = params.get("cv", cv) if is_copied else folds.setting(estimator)
+            origin = owner.cv
+            if origin is None and self.is_portfolio:
+                origin = folds.setting(estimator)
+            elif origin is None:
+                origin = params.get("cv", cv)
             origins.append(origin)
             weights = self.fit_params[name].get("sample_weight")
             prepare(estimator, estimate, params, X, self.y, weights)
+            # Members of several are compared on the rows that all have held out.
+            chosen_by_path = isinstance(self.criterion, PathCriterion)
+            if isinstance(estimator, Staged) and not self.is_portfolio:
+                estimator._growth_of_model = "best" if chosen_by_path else "all"
         # Folds of a collection are always the same; a summary has its folds.
         if self.has_rows:
             draws = self.fit_params[self.members[0][0]]
             self.groups = draw_once(self.candidates, origins, self.X, self.y, draws)
-        if len(self.candidates) == 1:
-            return
-        for name, member in self.members:
-            by_table = {}
-            for candidate in self.candidates:
-                if candidate.member == name:
-                    X, estimators = by_table.setdefault(
-                        id(candidate.X), (candidate.X, [])
-                    )
-                    estimators.append(candidate.estimator)
-            weights = self.fit_params[name].get("sample_weight")
-            for X, estimators in by_table.values():
-                member._share_work(estimators, X, self.y, weights)
+        if len(self.candidates) > 1:
+            share_work(self.candidates, self.y, self.fit_params)
 
     def run(self):
         """Run all candidates, each with its part of the callbacks' tree."""
-        owner = self.owner
+        owner, late = self.owner, []
+        if owner.search == "race":
+            self.candidates, ended = race(self)
+            for entrant in ended:
+                left_out = self.skipped if entrant.laps else late
+                for name, params, *_ in entrant.candidates:
+                    left_out.append((name, params, entrant.ended))
+            self.ended = [entrant for entrant in ended if entrant.laps]
         groups, calls = [], []
         for _, group in groupby(self.candidates, attrgetter("group")):
             groups.append(list(group))
@@ -334,10 +348,12 @@ class Search:
             self.candidates, self.runs, self.late = split_by_time(
                 self.candidates, self.runs, owner.time_limit
             )
+            self.late = [*late, *self.late]
             self.skipped += self.late
-            if self.late and self.losses:
-                losses = member_losses(self.candidates, self.y)
-                self.losses, self.shared_loss = losses
+        if (self.late or self.ended) and self.losses:
+            # Those of the members that are left.
+            losses = member_losses(self.candidates, self.y)
+            self.losses, self.shared_loss = losses
         for run in self.runs:
             # The ``cv`` that the estimator was given; the splits take much memory.
             drawn = ESTIMATES["cv"].setting(run.estimator)
@@ -380,6 +396,7 @@ class Search:
             self.compared = Comparison(*arguments)
         else:
             self.compared = self.blend.blending(self.blend, *arguments)
+        self.compared.ended = self.ended
 
     def fitted_attributes(self):
         """The models kept, and the results of all runs, as attributes by name."""
@@ -427,7 +444,7 @@ class Search:
             np.add.at(sums, rows, predictions)
             with np.errstate(invalid="ignore"):
                 averages = (sums.T / n_times).T
-        return {
+        attributes = {
             "estimator_": kept,
             "encoder_": None if table is None else table.encoder,
             "members_": members,
@@ -449,6 +466,9 @@ class Search:
             "_corrected": corrected,
             "_held_out_prediction": averages,
         }
+        if self.owner._is_trial:
+            attributes["_largest_weights"] = compared.largest_weights
+        return attributes
 
     def advise(self):
         """Warn if another call is likely to do better, and report the result."""

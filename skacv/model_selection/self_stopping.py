@@ -30,13 +30,15 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
 default=None
         A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
         passed to them unscaled. None combines a path of the lasso, a path of ridge,
-        boosted trees, a kernel machine (up to 10,000 rows) and extra trees (up to
-        5000); linear models and kernels standardise the columns themselves.
+        boosted trees, a kernel machine, one that learns scales of the columns, and
+        extra trees; linear models and kernels standardise the columns themselves. From
+        8000 rows on, models without weight in a blend of a sample are left out.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate to minimise, or a scorer to maximise.
     cv : int, splitter or iterable, default=None
         The folds used to evaluate all models. None: five random ones, of whole groups
-        if ``groups`` are passed to ``fit``.
+        if ``groups`` are passed to ``fit``; the first alone where its rows are enough
+        to choose by, about 4000.
     rule : {"auto", "blend", "min", "one_se"}, default="auto"
         "blend" keeps a weighted mean of the predictions of all models, each at its best
         iterate, "min" the best iterate of all, and "one_se" the earliest iterate within
@@ -46,6 +48,12 @@ default=None
         Number of updates without improvement after which a run stops.
     param_grid : dict or list of dicts, default=None
         Values of parameters of ``estimator`` to compare.
+    search : {"all", "race"}, default="all"
+        "all" runs all combinations of ``param_grid`` in full. "race" first runs them on
+        some of the folds, and ends those that are significantly worse than the best.
+    n_candidates : int, default=None
+        Number of combinations to draw from ``param_grid``, which may then have
+        distributions. None: all.
     encoder : {"auto"}, TableEncoder or None, default="auto"
         Makes numbers of the columns of X, for each model those that it can use:
         categories, dates, texts and missing values are taken as they are. "auto" is
@@ -90,6 +98,9 @@ default=None
         Standard error of ``best_score_``.
     best_score_corrected_se_ : float
         Standard error of ``best_score_corrected_``.
+    possible_gain_ : float
+        With 95% confidence, no later iterate of the run of ``best_member_`` has a risk
+        that is smaller by more than this.
     best_params_ : dict
         Parameters of the chosen model that were compared or that change along its run:
         without alpha or C at iterate 0, where none has been used.
@@ -164,6 +175,8 @@ default=None
         rule: Literal["auto", "blend", "min", "one_se"] = "auto",
         patience: Literal["auto"] | int | None = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
+        search: Literal["all", "race"] = "all",
+        n_candidates: int | None = None,
         encoder: Literal["auto"] | TableEncoder | None = "auto",
         time_limit: float | None = None,
         verbose: int = 0,
@@ -188,13 +201,15 @@ class SelfStoppingClassifier(TrajectoryEarlyStoppingCV):
 default=None
         A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
         passed to them unscaled. None combines a path of logistic regression, boosted
-        trees, a kernel machine (up to 10,000 rows) and extra trees (up to 5000); linear
-        models and kernels standardise the columns themselves.
+        trees, a kernel machine, one that learns scales of the columns, and extra trees;
+        linear models and kernels standardise the columns themselves. From 8000 rows on,
+        models without weight in a blend of a sample are left out.
     {criterion}
     cv : int, splitter or iterable, default=None
         The folds used to evaluate all models. None: five random ones, stratified, of
-        whole groups if ``groups`` are passed to ``fit``.
-    {rule, patience, param_grid}
+        whole groups if ``groups`` are passed to ``fit``; the first alone where its rows
+        are enough to choose by, about 4000 if no class is rare.
+    {rule, patience, param_grid, search, n_candidates}
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in all models and in the blend: in the fits, and in the
         losses by which iterates and weights are chosen. The ``sample_weight`` of a row
@@ -209,7 +224,8 @@ default=None
         Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend,
         averaged over labels if rows have several: smaller is better. With a scorer as
         ``criterion`` its score, and greater is better.
-    {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
+    {best_score_corrected_, best_score_se_, best_score_corrected_se_}
+    {possible_gain_, best_params_}
     {criterion_, task_, path_, member_paths_, results_, cv_results_, best_index_}
     {best_estimator_, held_out_prediction_, evals_result_, coef_, intercept_}
     {feature_importances_}
@@ -243,6 +259,8 @@ default=None
         rule: Literal["auto", "blend", "min", "one_se"] = "auto",
         patience: Literal["auto"] | int | None = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
+        search: Literal["all", "race"] = "all",
+        n_candidates: int | None = None,
         class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
         encoder: Literal["auto"] | TableEncoder | None = "auto",
         time_limit: float | None = None,

@@ -97,7 +97,11 @@ class CandidateRun:
 
     def end(self):
         """Release the data of the run, and give its warnings."""
+        begun = perf_counter()
         self.estimator._release()
+        self.seconds += perf_counter() - begun
+        if self.path is not None:  # the model may have ended before its folds
+            self.path = self.path[: self.estimator.n_iter_ + 1]
         for warning in self.warned:
             # The choice of an iterate mends separation.
             if not issubclass(warning.category, SeparationWarning):

@@ -36,6 +36,10 @@ class WithConstant(InMemoryDesign):
         total = slopes.sum(axis=0) if scale is None else scale[:, 0] @ slopes
         return _stacked(self.features.t_dot(slopes), total[None])
 
+    def squared_norm(self, coef, predictor):
+        # The norm is that of the function without its constant.
+        return self.features.squared_norm(coef[:-1], predictor)
+
     def rows(self, index):
         return WithConstant(self.features.rows(index))
 

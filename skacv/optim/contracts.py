@@ -34,8 +34,7 @@ def check_plan(problem, planned):
     n_columns = problem.design.shape[1]
     for phase, update in zip(planned, updates):
         penalty, schedule = phase.penalty, phase.schedule
-        update.check(penalty)
-        update.check_on(problem)
+        update.check(penalty, problem)
         if problem.design.is_dual:
             _check_on_kernel(update, penalty)
         if type(schedule) not in _checked:

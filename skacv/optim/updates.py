@@ -111,12 +111,8 @@ class Update(ABC):
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
         """The state after this update, for all fits that run side by side."""
 
-    def check(self, penalty: Penalty) -> None:
-        """Raise a ValueError if the update does not support this penalty."""
-        return None
-
-    def check_on(self, problem: Problem) -> None:
-        """Raise a ValueError if its declared properties do not hold on a problem."""
+    def check(self, penalty: Penalty, problem: Problem) -> None:
+        """Raise a ValueError if the update is not for this penalty or problem."""
         return None
 
 
@@ -131,7 +127,7 @@ class _GradientUpdate(Update):
 
     is_rotation_invariant = is_elementwise
 
-    def check(self, penalty: Penalty) -> None:
+    def check(self, penalty: Penalty, problem: Problem) -> None:
         if self.preconditioner is not None and not penalty.is_linear:
             raise ValueError(
                 f"A preconditioned gradient step cannot take the prox of "
@@ -262,7 +258,7 @@ class NewtonStep(Update):
 
     is_rotation_invariant = True
 
-    def check(self, penalty: Penalty) -> None:
+    def check(self, penalty: Penalty, problem: Problem) -> None:
         if not penalty.is_linear:
             raise ValueError(
                 "A Newton step needs a smooth penalty, and "

@@ -160,7 +160,7 @@ class UserStep(Update):
             for pair in zip(forward, backward)
         )
 
-    def check_on(self, problem, n_fits=3):
+    def check(self, penalty, problem, n_fits=3):
         """Raise if the function cannot be evaluated in a run without a row."""
         name = getattr(self.schedule.function, "__name__", "function")
         _check_closure(name, self.schedule.function, len(problem.target))

@@ -8,10 +8,22 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from .._compat import class_weights
+from ..optim.blocks import MEMORY_BYTES, n_per_block
 
 # Stages without an improvement after which a run ends: trees of boosting, and passes
 # through the rows.
 PATIENCE_IN_TREES, PATIENCE_IN_PASSES = 50, 10
+
+
+def n_stages_per_block(size):
+    """Number of stages whose predictions, of ``size`` numbers each, are read together.
+
+    They are read with their losses, and with the leaves and parts that these are made
+    of: four arrays. A quarter of the memory is small beside rows that need blocks.
+    """
+    n_arrays = 4
+    n_bytes = n_arrays * np.dtype(np.float64).itemsize * size
+    return n_per_block(n_bytes, MEMORY_BYTES // 4)
 
 
 def response_of(estimator):
@@ -68,6 +80,12 @@ class StagedAdapter(ABC):
     # model and five folds on one core.
     seconds_to_start = 1e-7
     seconds_of_stage = 1e-6
+    # Whether it keeps the rows in a form of its own, and further stages need no others.
+    has_rows = False
+    # Whether all stages are kept.
+    keeps_all = True
+    # Whether more stages than planned may be worth their time, if the last one is best.
+    is_open_ended = True
     # Whether the time of a stage is proportional to the number of classes or targets.
     grows_by_class = False
 

@@ -20,6 +20,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import class_weights
 from .._estimator.estimates.recording import RecordsTrajectory
+from ..kernel import (
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
+)
 from ..optim.blocks import MEMORY_BYTES
 from .adapter import (
     ADAPTERS,
@@ -150,6 +154,7 @@ class SnapshotAdapter(StagedAdapter):
     """Estimators that forget earlier stages: copies are kept."""
 
     count = "max_iter"
+    keeps_all = False
     unit = "passes"
     # The attribute, besides ``max_iter``, of such estimators; the method of one stage.
     needs = ""
@@ -244,6 +249,32 @@ class Iterations(SnapshotAdapter):
         return super().at(t).set_params(warm_start=False)
 
 
+class FeatureMachines(WarmStart):
+    """Kernel machines that learn scales of the columns; a round is a stage."""
+
+    classes = RecursiveFeatureMachineRegressor, RecursiveFeatureMachineClassifier
+    count = "n_rounds"
+    unit = "rounds"
+    members = "_rounds"
+    # Most scales are learned in the second round, and after the third little changes.
+    patience = 2
+    is_open_ended = False
+    grows_with = {"warm_start": True}
+
+    @property
+    def n_stages(self):
+        return self.estimator.n_iter_
+
+    def at(self, t):
+        stopped = super().at(t)
+        stopped.n_iter_ = stopped.iteration_ = t
+        return stopped
+
+    def predictions(self, X, first, last, side_runs=None):
+        response = response_of(self.estimator)
+        return np.stack(list(self.estimator._staged(X, response, first, last))), None
+
+
 class PerOutput(StagedAdapter):
     """One estimator for each output, all with the same number of stages."""
 
@@ -259,7 +290,8 @@ class PerOutput(StagedAdapter):
         self.unit, self.patience = inner.unit, inner.patience
         self.of_columns, self.count = inner.of_columns, f"estimator__{inner.count}"
         self.early_stopping, self.metrics = inner.early_stopping, inner.metrics
-        self.minimising = inner.minimising
+        self.minimising, self.keeps_all = inner.minimising, inner.keeps_all
+        self.has_rows = inner.has_rows
 
     @classmethod
     def adapts(cls, estimator):
@@ -363,6 +395,7 @@ ADAPTERS.extend(
         XGBoost,
         LightGBM,
         CatBoost,
+        FeatureMachines,
         Passes,
         Iterations,
         PerOutput,

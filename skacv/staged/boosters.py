@@ -8,11 +8,12 @@ are drawn for every tree: none begins its draws anew.
 """
 
 from copy import copy
+from itertools import pairwise
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from .adapter import StagedAdapter
+from .adapter import StagedAdapter, n_stages_per_block
 
 # Arguments of ``fit`` that are refused: initial trees, and validation rows.
 NOT_PASSED = {
@@ -192,6 +193,7 @@ class Updated(Boosters):
     # The training rows as the library has them, and the user's objective; the thread in
     # which trees grow, a ThreadPoolExecutor, or None for any. Neither is pickled.
     training = thread = None
+    has_rows = True
     # Whether there can be no more trees.
     has_ended = False
 
@@ -214,13 +216,21 @@ class SumsOfLeaves(Boosters):
     """
 
     def predictions(self, X, first, last, side_runs=None):
-        values = self.leaves(X, 0 if side_runs is None else first, last)
+        if side_runs is None and first:
+            # The sums of earlier stages, a block of them at a time.
+            side_runs = self.leaves(X, 0, 1)[0]
+            size = n_stages_per_block(side_runs.size)
+            for begin in range(1, first, size):
+                for values in self.leaves(X, begin, min(begin + size, first)):
+                    side_runs += values
+        sums = self.leaves(X, first, last)
         if side_runs is not None:
-            values = np.concatenate([side_runs[None], values])
-        sums = np.cumsum(values, axis=0)[first - last :]
+            sums[0] += side_runs
+        for before, values in pairwise(sums):
+            values += before
         predictions = self.response(sums)
         if predictions.shape[2] == 1:
             predictions = predictions[:, :, 0]
         if is_classifier(self.estimator):
             predictions = of_both_classes(predictions)
-        return predictions, sums[-1]
+        return predictions, sums[-1].copy()

@@ -196,7 +196,8 @@ class CatBoost(SumsOfLeaves):
         trees = self.booster.__getstate__()["__model"]
         stopped = type(self.booster)()
         stopped.__setstate__({**self._params_for(t), "__model": trees})
-        stopped.shrink(t)
+        if t < self.n_stages:  # it refuses a first tree without a split
+            stopped.shrink(t)
         options = json.loads(stopped.get_metadata()["params"])
         options["boosting_options"]["iterations"] = t
         stopped.get_metadata()["params"] = json.dumps(options)

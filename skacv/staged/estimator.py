@@ -3,14 +3,15 @@
 import warnings
 from contextlib import suppress
 from copy import copy
+from functools import partial
 from math import ceil
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import column_or_1d, get_tags, indexable
@@ -20,6 +21,7 @@ from .._compat import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
+    StrOptions,
     _fit_context,
     _num_samples,
     _safe_indexing,
@@ -39,8 +41,10 @@ from .._estimator.estimates.recording import Limit, Price, RecordsTrajectory
 from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
 from ..optim.losses import Logistic, Multinomial
+from ..risk.held_out_rows import drawn_units
 from .adapter import staged_adapter_of
 from .adapters import CAN_BE_STAGED, PerOutput
+from .averages import MeanClassifier, MeanFit, MeanRegressor
 from .data import (
     FitParams,
     check_enough,
@@ -53,6 +57,9 @@ from .losses import LogLoss
 from .prediction import PredictsByStages
 from .run import Evaluation, HeldOutStages, StagedFit, StagedRun, cloned, last_of
 
+# The loss on the training rows is a mean over at most so many of them: its standard
+# error is 1% of the spread of their losses.
+MOST_TRAINING_ROWS = 10_000
 # Expected seconds for a stage of a model and five folds, of however few rows.
 SECONDS_OF_STAGE = 0.01
 
@@ -88,6 +95,12 @@ class Staged(
         switched off.
     cv : int, splitter or iterable, default=None
         The folds, as in scikit-learn. None: no folds.
+    keep : {"model", "mean"}, default="model"
+        What predicts: the model on all rows, or the mean of its predictions, or
+        probabilities, and of those of the clones of all folds, each with as many
+        stages. A mean varies less, takes the time of all to predict, and its loss is a
+        little smaller than ``cv_path_``, which is that of single clones.
+        ``estimator_`` has the fitted estimators as ``copies``. It needs ``cv``.
     n_jobs : int, default=None
         Number of threads for the model and its folds.
     verbose : bool or int, default=False
@@ -104,8 +117,10 @@ class Staged(
     iteration_ : int
         Number of stages in use: all after ``fit``.
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every stage on the training rows; row 0 is the loss of predicting
-        the mean of y, or the shares of the classes.
+        Mean loss of every stage on the training rows, or on 10,000 of them that are
+        drawn at random; row 0 is the loss of predicting the mean of y, or the shares of
+        the classes. NaN for stages that :class:`TrajectoryEarlyStoppingCV` has
+        evaluated on the folds, and that the model on all rows has not grown to.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every stage on the held-out rows of the folds. For regression it is
         the loss that the estimator's parameters name: squared or absolute error, the
@@ -159,11 +174,16 @@ class Staged(
     _parameter_constraints = {
         "estimator": [HasMethods("fit")],
         "cv": ["cv_object"],
+        "keep": [StrOptions({"model", "mean"})],
         "n_jobs": [None, Integral],
         "verbose": ["boolean", Interval(Integral, 0, None, closed="left")],
     }
     # While a run may go on.
     _live = None
+    # How far the model on all rows grows in ``fit_up_to``: as far as the folds; to
+    # their "best" stage, if only that will be asked for; or to the "first", if the
+    # folds alone will be.
+    _growth_of_model = "all"
     # The parameter of ``fit`` that was added to the sums of stages, if one was.
     _offset = None
 
@@ -172,6 +192,7 @@ class Staged(
         estimator: Any,
         *,
         cv: Any = None,
+        keep: Literal["model", "mean"] = "model",
         n_jobs: int | None = None,
         verbose: int = False,
     ) -> None:
@@ -329,6 +350,9 @@ class Staged(
         is_new = n_updates is None or run is None
         if is_new or not run.may_go_on(X, y, params, settings):
             run = self._begun(adapter, X, y, params, settings)
+            may_follow = n_updates is not None and run.folds and adapter.keeps_all
+            if may_follow and not (self.verbose or has_callbacks(self)):
+                run.growth_of_model = self._growth_of_model
         self._live = None  # an error may leave it half grown
         # At every call: where several calls warn, those of the last one are shown.
         warn_of_settings(adapter, run)
@@ -375,7 +399,12 @@ class Staged(
         loss.check_target(target)
         evaluated_on = target, weights, classes
         evaluation, splits, folds = None, [], []
-        training = Evaluation(loss, [(rows, rows)], *evaluated_on, False)
+        training_rows = rows
+        if len(rows) > MOST_TRAINING_ROWS:
+            of_weight = np.flatnonzero(weights)
+            drawn, _ = drawn_units(len(of_weight), None, MOST_TRAINING_ROWS)
+            training_rows = of_weight[drawn]
+        training = Evaluation(loss, [(rows, training_rows)], *evaluated_on, False)
         if splitter is not None:
             check_enough(y)
             drawn = list(splitter.split(X, y, **of_split))
@@ -389,25 +418,36 @@ class Staged(
         if np.ndim(y) == 2 and np.shape(y)[1] == 1:
             y = column_or_1d(y, warn=True)
         offset = of_fit.offset and of_fit.last[of_fit.offset].reshape(len(target), -1)
-        main = StagedFit.begun(self.estimator, adapter, X, y, of_fit, X, offset)
-        for fitted, held_out in splits:
-            fold = StagedFit.begun(
-                self.estimator,
-                adapter,
-                _safe_indexing(X, fitted),
-                _safe_indexing(y, fitted),
-                of_fit.rows(fitted),
-                _safe_indexing(X, held_out),
-                None if offset is None else offset[held_out],
+
+        def begun(y, params, held_out, rows):
+            held_out_of = (
+                None if part is None else _safe_indexing(part, held_out)
+                for part in (X, offset)
             )
-            folds.append(fold)
+            return StagedFit.begun(
+                self.estimator, adapter, X, y, params, *held_out_of, rows
+            )
+
+        main = begun(y, of_fit, training_rows, None)
+        for fitted, held_out in splits:
+            y_fitted = _safe_indexing(y, fitted)
+            folds.append(begun(y_fitted, of_fit.rows(fitted), held_out, fitted))
+        mean_of = None
+        if self.keep == "mean":
+            if not folds:
+                raise ValueError(
+                    "keep='mean' is the mean over the copies of folds: set cv."
+                )
+            kind = MeanClassifier if is_classifier(self) else MeanRegressor
+            mean_of = partial(MeanFit, kind=kind, classes=classes)
         attributes |= {
             "_offset": of_fit.offset,
             "_row_weights": weights,
             "_groups": groups,
         }
+        evaluations = training, evaluation
         return StagedRun(
-            passed, settings, y, main, folds, training, evaluation, attributes
+            passed, settings, y, main, folds, *evaluations, attributes, mean_of
         )
 
     def _fit_params(self, adapter, params):
@@ -443,8 +483,12 @@ class Staged(
         return run.n_stages, False
 
     def _release(self):
-        """Free memory that only further stages need."""
+        """Free memory that only further stages need, once the model has its best."""
+        if (run := self._live) is not None and run.growth_of_model == "best":
+            run.grow(run.evaluation.best(), run.n_stages, self.n_jobs)
+            replace_fitted(self, run.attributes(run.n_stages))
         self._live, path = None, vars(self).get("cv_prediction_path_")
+        self._growth_of_model = "all"
         if isinstance(path, HeldOutStages):
             self.cv_prediction_path_ = path.released()
 
@@ -453,10 +497,16 @@ class Staged(
     def _parameters_at(self, t):
         return {self._count_name(self._adapter()): t}
 
+    def _evaluated_iterations(self):
+        recorded = self.recorded_iterations()
+        if not self._adapter().keeps_all:
+            return recorded
+        return np.arange(1, self.n_iter_ + 1)
+
     def _ended_by(self):
         adapter = self._adapter()
         n_planned = adapter.n_planned()
-        if self.n_iter_ < n_planned:
+        if self.n_iter_ < n_planned or not adapter.is_open_ended:
             return None
         name = self._count_name(adapter)
         return Limit(name, f"{name}={n_planned} may be too small", adapter.unit)

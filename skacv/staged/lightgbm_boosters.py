@@ -156,22 +156,18 @@ class LightGBM(Updated, SumsOfLeaves):
         # As many threads as the fit has: the number holds for all of LightGBM, and
         # linear trees that go on with more of them than they began with crash.
         predict = partial(booster.predict, X, num_threads=self.n_threads)
+        grown = np.flatnonzero(np.diff(ends))
         if params.get("linear_tree") or params.get("linear_trees"):
             tree = partial(predict, num_iteration=1, raw_score=True)
-            of_trees = [tree(start_iteration=t) for t in range(ends[0], ends[-1])]
-            of_trees = np.stack(of_trees).reshape(n_trees, -1, n_outputs)
-        else:
-            leaves = predict(
-                start_iteration=ends[0], num_iteration=n_trees, pred_leaf=True
-            )
-            of_trees = []
-            for tree, leaf in enumerate(leaves.T, ends[0] * n_outputs):
-                unique, index = np.unique(leaf, return_inverse=True)
-                outputs = [booster.get_leaf_output(tree, int(k)) for k in unique]
-                of_trees.append(np.array(outputs)[index])
-            of_trees = np.stack(of_trees).reshape(n_trees, n_outputs, -1)
-            of_trees = of_trees.transpose(0, 2, 1)
-        values[np.diff(ends) > 0] = of_trees
+            for stage, t in zip(grown, range(ends[0], ends[-1])):
+                values[stage] = tree(start_iteration=t).reshape(-1, n_outputs)
+            return values
+        leaves = predict(start_iteration=ends[0], num_iteration=n_trees, pred_leaf=True)
+        for index, leaf in enumerate(leaves.T):
+            stage, output = divmod(index, n_outputs)
+            tree, n_leaves = ends[0] * n_outputs + index, leaf.max(initial=0) + 1
+            of_leaves = [booster.get_leaf_output(tree, k) for k in range(n_leaves)]
+            values[grown[stage], :, output] = np.array(of_leaves)[leaf]
         return values
 
     def response(self, sums):

@@ -23,9 +23,10 @@ from .._estimator.estimates.fitted_state import MOST_KEPT, FittedState, checked_
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
-from .._estimator.prediction.prediction_intervals import intervals_of
+from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .adapter import label_probabilities, response_of
+from .averages import MeanOfCopies
 from .data import regression_loss, target_of
 from .run import last_of
 
@@ -260,12 +261,16 @@ class PredictsByStages(FittedState):
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         {coverage}
-        method : {"auto", "scaled", "cv"}, default="auto"
+        method : {"auto", "scaled", "cv", "cv+"}, default="auto"
             "auto" is "scaled": the prediction plus and minus q s, where s is the mean
             size of the held-out residuals of rows with nearby predictions, and q is a
             quantile of the sizes of the held-out residuals, each divided by the s of
             rows in other folds [1]_. "cv": plus and minus a quantile of the sizes of
-            the held-out residuals, the same width for all rows.
+            the held-out residuals, the same width for all rows. "cv+", with
+            ``keep="mean"``: quantiles, over the held-out rows, of what the copy that
+            has not seen the row predicts, plus and minus the residual of the row [2]_.
+            They cover with about the coverage; for stages that these rows have not
+            chosen, with a probability of at least 2 coverage - 1 - (2 / n)^(1/2).
 
         Returns
         -------
@@ -275,15 +280,22 @@ class PredictsByStages(FittedState):
         ------
         ValueError
             If coverage is not in (0, 1), if there are too few rows for it, without
-            folds, or if fit was passed offsets.
+            folds, or if fit was passed offsets. With "cv+" if fit was passed groups, or
+            has not kept copies.
 
         References
         ----------
         .. [1] Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018),
                "Distribution-free predictive inference for regression", section 5.2.
+        .. [2] Barber, Candes, Ramdas and Tibshirani (2021), "Predictive inference with
+               the jackknife+", section 3.
         """
         check_is_fitted(self)
         self._check_no_offset("predict_interval", "predict")
+        if method == "cv+":
+            if not isinstance(self.estimator_, MeanOfCopies):
+                raise ValueError("method='cv+' needs copies of folds: set keep='mean'.")
+            return cv_plus(self, self.estimator_.copies[1:], X, coverage)
         method = "scaled" if method == "auto" else method
         return intervals_of(self, X, coverage, method)
 

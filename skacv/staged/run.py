@@ -16,13 +16,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._compat import _num_samples
+from .._compat import _num_samples, _safe_indexing
 from .._estimator.estimates.held_out import RunningPath, row_losses
 from .._estimator.parameters import are_same
 from ..optim.array_path import StoredPath, with_room
-from ..optim.blocks import MEMORY_BYTES, n_per_block
+from ..optim.blocks import MEMORY_BYTES
 from ..risk.held_out_rows import error_of_repeats, mean_with_error, units_of
-from .adapter import StagedAdapter, response_of, staged_adapter_of
+from .adapter import (
+    StagedAdapter,
+    n_stages_per_block,
+    response_of,
+    staged_adapter_of,
+)
 from .losses import WrongLabel
 
 
@@ -49,15 +54,6 @@ def cloned(estimator):
     return clone(estimator, safe=False) if adapter is None else adapter.cloned()
 
 
-def n_stages_per_block(size):
-    """Number of stages whose predictions, of ``size`` numbers each, fit in memory.
-
-    They are read with their losses, and with the sums and parts that both are made of.
-    """
-    n_arrays = 4
-    return n_per_block(n_arrays * np.dtype(np.float64).itemsize * size, MEMORY_BYTES)
-
-
 @dataclass
 class StagedFit:
     """An estimator on some rows, stage by stage, with rows that are held out of them.
@@ -67,6 +63,7 @@ class StagedFit:
 
     # The last step of a pipeline, or the only estimator.
     stages: StagedAdapter
+    # X may have other rows too, and is None once the estimator has its own copy.
     X: object
     y: object
     # Arguments of ``fit`` of the last step.
@@ -78,9 +75,11 @@ class StagedFit:
     # The fitted steps before the last, if any, and the name of the last one.
     before: Pipeline | None = None
     name: str = ""
+    # The rows of X that are fitted; None: all. They are copied as long as a fit takes.
+    rows: np.ndarray | None = None
 
     @classmethod
-    def begun(cls, estimator, adapter, X, y, params, held_out, offset=None):
+    def begun(cls, estimator, adapter, X, y, params, held_out, offset=None, rows=None):
         """An estimator without stages; the steps before the last are fitted."""
         before, name = None, ""
         if isinstance(estimator, Pipeline):
@@ -88,13 +87,19 @@ class StagedFit:
             before = clone(estimator[:-1]) if len(estimator) > 1 else None
         stages = adapter.begun()
         if before is not None:
-            X = before.fit_transform(X, y, **params.before)
+            X = X if rows is None else _safe_indexing(X, rows)
+            X, rows = before.fit_transform(X, y, **params.before), None
             held_out = before.transform(held_out)
-        return cls(stages, X, y, params.last, held_out, offset, before, name)
+        return cls(stages, X, y, params.last, held_out, offset, before, name, rows)
 
     def grown(self, n_stages):
         """This fit, which has grown to ``n_stages`` stages."""
-        self.stages.grow(n_stages, self.X, self.y, self.params)
+        X = self.X
+        if X is not None and self.rows is not None:
+            X = _safe_indexing(X, self.rows)
+        self.stages.grow(n_stages, X, self.y, self.params)
+        if self.stages.has_rows:
+            self.X = None
         return self
 
     def at(self, t):
@@ -119,7 +124,8 @@ class StagedFit:
         )
         predictions = predictions[first - begin :]
         if classes is not None:
-            predictions = self._for_classes(predictions, classes)
+            fitted = self.stages.fitted()
+            predictions = for_all_classes(fitted, predictions, classes)
         return predictions, side_runs
 
     def staged(self, X, last):
@@ -138,39 +144,40 @@ class StagedFit:
                 reached = end
                 yield from predictions
 
-    def _for_classes(self, predictions, classes):
-        """Predictions for all classes: a class that the rows lack has probability 0.
-
-        Its decision is less than any other. Other classes than ``classes``, or
-        another order of them, raise a ValueError.
-        """
-        last = self.stages.fitted()
-        indices = np.searchsorted(classes, last.classes_)
-        are_same_classes = np.array_equal(
-            classes[indices % len(classes)], last.classes_
-        )
-        if not are_same_classes or (np.diff(indices) <= 0).any():
-            raise ValueError(
-                f"{type(last).__name__} has the classes {last.classes_.tolist()}, and "
-                f"y has {classes.tolist()} in order: number the classes of y, as "
-                "LabelEncoder does, and name them to the estimator in order or not "
-                "at all."
-            )
-        if len(indices) == len(classes):
-            return predictions
-        are_decisions = response_of(last) != "predict_proba"
-        if are_decisions and predictions.ndim == 2:  # of two classes
-            predictions = np.stack([-predictions, predictions], axis=2)
-        shape, dtype = (*predictions.shape[:2], len(classes)), predictions.dtype
-        padded = np.full(shape, np.finfo(dtype).min if are_decisions else 0, dtype)
-        # With one class boosting predicts two columns, and the first is that class.
-        padded[..., indices] = predictions[..., : len(indices)]
-        return padded
-
     def without_training_rows(self):
         """A fit with the held-out rows only."""
         stages = self.stages.without_rows()
-        return replace(self, stages=stages, X=None, y=None, params={})
+        return replace(self, stages=stages, X=None, y=None, params={}, rows=None)
+
+
+def for_all_classes(fitted, predictions, classes):
+    """Predictions of a fitted classifier for all classes, of which it may lack some.
+
+    A class that its rows lack has probability 0, or a decision less than any other.
+    Other classes than ``classes``, or another order of them, raise a ValueError.
+
+    Shapes: predictions (n_stages, n_samples[, n_fitted_classes]), returned (n_stages,
+    n_samples[, n_classes]).
+    """
+    indices = np.searchsorted(classes, fitted.classes_)
+    are_same_classes = np.array_equal(classes[indices % len(classes)], fitted.classes_)
+    if not are_same_classes or (np.diff(indices) <= 0).any():
+        raise ValueError(
+            f"{type(fitted).__name__} has the classes {fitted.classes_.tolist()}, and "
+            f"y has {classes.tolist()} in order: number the classes of y, as "
+            "LabelEncoder does, and name them to the estimator in order or not "
+            "at all."
+        )
+    if len(indices) == len(classes):
+        return predictions
+    are_decisions = response_of(fitted) != "predict_proba"
+    if are_decisions and predictions.ndim == 2:  # of two classes
+        predictions = np.stack([-predictions, predictions], axis=2)
+    shape, dtype = (*predictions.shape[:2], len(classes)), predictions.dtype
+    padded = np.full(shape, np.finfo(dtype).min if are_decisions else 0, dtype)
+    # With one class boosting predicts two columns, and the first is that class.
+    padded[..., indices] = predictions[..., : len(indices)]
+    return padded
 
 
 class HeldOutStages(RunningPath):
@@ -198,11 +205,14 @@ class HeldOutStages(RunningPath):
     def read_new(self, n_stages):
         """Yield blocks of predictions of new stages, up to ``n_stages`` in all."""
         size = n_stages_per_block(self._constant.size)
+        # An eighth, for there are copies of what is kept as it grows.
+        most = MEMORY_BYTES // 8
         while len(self) <= n_stages:
             first, last = len(self), min(len(self) + size, n_stages + 1)
             predictions = self._predict(first, last)
             self.shape = last, *self.shape[1:]
-            if self._kept is None or not self._is_kept or last > size:
+            n_bytes = last * self._constant.nbytes
+            if self._kept is None or not self._is_kept or n_bytes > most:
                 self._kept = None
             else:
                 self._kept = with_room(self._kept, first, last)
@@ -223,6 +233,9 @@ class HeldOutStages(RunningPath):
         """Rows ``first`` to ``last`` of the path; where possible they are continued."""
         if last <= first:
             return np.empty((0, *self._constant.shape[1:]))
+        while 0 < self._next[0] < first:  # stages in between are cheaper than all
+            reached, size = self._next[0], n_stages_per_block(self._constant.size)
+            self._predict(reached, min(reached + size, first))
         reached, side_runs = self._next
         if reached != first:
             side_runs = [None] * len(self._folds)
@@ -327,8 +340,9 @@ class Evaluation:
 
     def best(self):
         """The stage of least loss among those evaluated."""
-        path = np.concatenate(self.losses) @ self.fold_weights
-        return 1 + np.argmin(np.where(np.isnan(path), np.inf, path)[1:])
+        by_fold = np.ascontiguousarray(np.concatenate(self.losses))
+        path, _ = mean_with_error(by_fold, self.fold_weights)
+        return 1 + int(np.argmin(np.where(np.isnan(path), np.inf, path)[1:]))
 
     def path_and_error(self, n_stages):
         """The mean loss of every stage, and its standard error."""
@@ -357,7 +371,14 @@ class StagedRun:
     evaluation: Evaluation | None
     # Fitted attributes about the data.
     attributes_of_data: dict
+    # Makes one fit of several, which predicts their mean; None: the model is alone.
+    mean_of: object = None
+    # How far the model grows: as far as the folds ("all"), to their "best" stage, or
+    # to the "first" one.
+    growth_of_model: str = "all"
+    # Stages that have been evaluated, and those of the model.
     n_stages: int = 0
+    n_of_main: int = 0
 
     def may_go_on(self, X, y, params, settings):
         """Whether the very same objects are passed, with the same parameters."""
@@ -371,47 +392,77 @@ class StagedRun:
         )
 
     def go_on(self, n_stages, n_jobs):
-        """Grow all to ``n_stages`` stages; whether the model has reached them."""
-        models = self.main, *self.folds
+        """Grow all to ``n_stages`` stages; whether there may be more.
+
+        The model grows to the best of their stages so far, if that is enough.
+        """
+        n_models = 1 + len(self.folds)
         while self.n_stages < n_stages:
             # Where stages take memory, all but the best and the last are freed.
-            n_kept = self.main.stages.n_kept(len(models))
+            n_kept = self.main.stages.n_kept(n_models)
             n_recorded = len(self.main.stages.recorded()) if self.n_stages else 0
             if n_recorded >= n_kept:
-                best = {int(self.evaluation.best())} if self.folds else set()
-                for model in models:
+                best = {self.evaluation.best()} if self.folds else set()
+                for model in self.main, *self.folds:
                     model.stages = model.stages.keep(sorted(best | {self.n_stages}))
                 n_recorded = len(self.main.stages.recorded())
             n_next = min(n_stages, self.n_stages + max(1, n_kept - n_recorded))
-            with warnings.catch_warnings():
-                # A staged run stops on purpose, and weights of classes are of the same
-                # rows at every stage.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                warnings.filterwarnings("ignore", "class_weight presets")
-                # Libraries release Python's lock while they compute.
-                models = Parallel(n_jobs=n_jobs, prefer="threads")(
-                    delayed(model.grown)(n_next) for model in models
-                )
-            self.main, *self.folds = models
-            self.n_stages = self.main.stages.n_stages
-            self.training.read([self.main], self.n_stages)
-            if self.folds:
-                self.evaluation.read(self.folds, self.n_stages)
+            n_of_main = n_next if self.growth_of_model == "all" else 1
+            if self.growth_of_model == "best" and self.n_stages:
+                n_of_main = self.evaluation.best()
+            self.grow(n_of_main, n_next, n_jobs)
             if self.n_stages < n_next:
                 return False
         return True
 
+    def grow(self, n_of_main, n_of_folds, n_jobs):
+        """Grow the model and the folds side by side, and evaluate their stages."""
+        grows, growing = n_of_main > self.n_of_main, []
+        if grows:
+            growing.append((self.main, n_of_main))
+        if n_of_folds > self.n_stages:
+            growing += [(fold, n_of_folds) for fold in self.folds]
+        with warnings.catch_warnings():
+            # A staged run stops on purpose, and weights of classes are of the same rows
+            # at every stage.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "class_weight presets")
+            # Libraries release Python's lock while they compute.
+            grown = Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(fit.grown)(n) for fit, n in growing
+            )
+        if grows:
+            self.main, *grown = grown
+            self.n_of_main = self.main.stages.n_stages
+            self.training.read([self.main], self.n_of_main)
+        self.folds = grown or self.folds
+        self.n_stages = self.n_of_main
+        if self.growth_of_model != "all" and self.n_of_main >= n_of_main:
+            n_of_longest = max(fold.stages.n_stages for fold in self.folds)
+            self.n_stages = min(n_of_folds, n_of_longest)
+        if self.folds:
+            self.evaluation.read(self.folds, self.n_stages)
+
+    def model(self):
+        """What predicts, without rows: the fit to all rows, or the mean of all fits."""
+        fits = []
+        for fit in (self.main, *(self.folds if self.mean_of else ())):
+            without_rows = fit.without_training_rows()
+            fits.append(replace(without_rows, held_out=None, offset=None))
+        return self.mean_of(fits) if self.mean_of else fits[0]
+
     def at(self, t):
         """The model with the first ``t`` stages, as fitted attributes."""
-        return {**self.attributes_of_data, **self.main.at(t)}
+        return {**self.attributes_of_data, **self.model().at(t)}
 
     def attributes(self, n_stages):
-        """All fitted attributes, with ``n_stages`` stages, all in use."""
-        model = replace(self.main.without_training_rows(), held_out=None, offset=None)
-        train_path, _ = self.training.path_and_error(n_stages)
-        attributes = self.at(n_stages) | {
+        """All fitted attributes, at ``n_stages`` stages; the model uses its own."""
+        n_of_main = min(n_stages, self.n_of_main)
+        train_path = np.full(n_stages + 1, np.nan)
+        train_path[: n_of_main + 1], _ = self.training.path_and_error(n_of_main)
+        attributes = self.at(n_of_main) | {
             "n_iter_": n_stages,
-            "_model": model,
+            "_model": self.model(),
             "train_path_": train_path,
         }
         evaluation = self.evaluation

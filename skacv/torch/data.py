@@ -22,6 +22,12 @@ def as_tensors(like, *arrays):
     """Copies on the device of a tensor, and in its precision if they have one."""
     tensors = []
     for array in arrays:
+        if isinstance(array, torch.Tensor) and array.layout != torch.strided:
+            raise TypeError(
+                "A sparse tensor has no rows to weigh one by one: pass X.to_dense(), "
+                "or for a linear model the matrix of SciPy to TrajectoryRegressor or "
+                "TrajectoryLogisticRegression of skacv."
+            )
         if isinstance(array, torch.Tensor):
             # The user may change the original in place.
             tensor = array.detach().to(like.device, copy=True)

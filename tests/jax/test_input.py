@@ -7,6 +7,7 @@ jax = pytest.importorskip("jax", reason="needs skacv[jax]")
 optax = pytest.importorskip("optax", reason="needs skacv[jax]")
 
 import jax.numpy as jnp  # noqa: E402
+from jax.experimental import sparse  # noqa: E402
 
 from skacv.jax import TrajectoryACV  # noqa: E402
 
@@ -123,3 +124,10 @@ def test_rows_left_out_are_rows(acv, logistic_data):
     run = acv.run(start(5), *logistic_data, 2)
     with pytest.raises(ValueError, match="rows has rows beyond the 40"):
         run.loo_path([40])
+
+
+def test_sparse_arrays_are_refused(acv, logistic_data):
+    X, y = logistic_data
+    X = sparse.BCOO.fromdense(jnp.asarray(X))
+    with pytest.raises(TypeError, match=r"sparse array \(BCOO\) has no rows .*todense"):
+        acv.run(start(5), X, y, 2)

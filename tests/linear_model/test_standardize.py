@@ -272,3 +272,52 @@ def test_the_automatic_step_is_stable_on_every_fold(standardize, rng):
                 columns /= np.sqrt(own @ columns**2)
             top = np.linalg.eigvalsh((columns * own[:, None]).T @ columns)[-1]
             assert model.step_size_ <= 4 / 3 / top * (1 + 1e-9)
+
+
+def rarely_nonzero(X, rng):
+    """A sparse matrix whose columns have nonzero entries in 2% to 60% of the rows."""
+    shares = np.geomspace(0.02, 0.6, X.shape[1])
+    zeros = rng.uniform(size=X.shape) > shares
+    zeros[:2] = False  # none is empty
+    return sparse.csr_matrix(np.where(zeros, 0, X))
+
+
+@covering(name=MODELS, weighted=[False, True], in_folds=[False, True])
+def test_auto_divides_sparse_columns_by_rarity_too(name, weighted, in_folds, rng):
+    X, y = drawn(rng, name)
+    X = rarely_nonzero(X, rng)
+    weights = rng.uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
+    dense = X.toarray()
+    mean = np.average(dense, axis=0, weights=weights)
+    variance = np.average((dense - mean) ** 2, axis=0, weights=weights)
+    share = np.average(dense != 0, axis=0, weights=weights)
+    scale = np.sqrt(variance) / share**0.25
+    folds = list(KFold(4, shuffle=True, random_state=0).split(dense))
+    settings = {"cv": folds} if in_folds else {}
+    model = clone(MODELS[name]).set_params(standardize="auto", **settings)
+    model.fit(X, y, sample_weight=weights)
+    # Folds have the scales of all rows, as where X is scaled before.
+    by_hand = sparse.csr_matrix(dense / scale)
+    expected = clone(MODELS[name]).set_params(**settings)
+    expected.fit(by_hand, y, sample_weight=weights)
+    size = np.abs(expected.coef_path_).max()
+    assert_allclose(
+        model.coef_path_ * scale, expected.coef_path_, atol=1e-7 * max(size, 1)
+    )
+    if in_folds:
+        assert_allclose(model.cv_path_, expected.cv_path_, rtol=1e-7)
+
+
+def test_auto_is_true_for_dense_columns_and_ignores_stored_zeros(rng):
+    X, y = drawn(rng, "lasso")
+    models = [
+        clone(MODELS["lasso"]).set_params(standardize=value, cv=3)
+        for value in (True, "auto")
+    ]
+    paths = [np.asarray(model.fit(X, y).cv_prediction_path_) for model in models]
+    np.testing.assert_array_equal(*paths)
+    rows = rarely_nonzero(X, rng)
+    stored = sparse.csr_matrix(np.ones(rows.shape))  # all entries are
+    stored.data[:] = rows.toarray().ravel()
+    found = [models[1].fit(each, y).coef_path_ for each in (rows, stored)]
+    assert_allclose(*found, rtol=1e-9, atol=1e-9)

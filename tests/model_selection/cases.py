@@ -9,10 +9,11 @@ from skacv import SelfStoppingClassifier, SelfStoppingRegressor
 from skacv.model_selection import RecordsTrajectory
 from skacv.risk.held_out_rows import mean_with_error
 
+OF_BOTH_TASKS = {"kernel", "feature machine", "boosted trees", "extra trees"}
 # The default members, where a table lets all of them take part.
 MEMBERS = {
-    SelfStoppingRegressor: {"lasso", "ridge", "kernel", "boosted trees", "extra trees"},
-    SelfStoppingClassifier: {"logistic", "kernel", "boosted trees", "extra trees"},
+    SelfStoppingRegressor: {"lasso", "ridge", *OF_BOTH_TASKS},
+    SelfStoppingClassifier: {"logistic", *OF_BOTH_TASKS},
 }
 
 

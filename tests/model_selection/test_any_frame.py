@@ -232,6 +232,7 @@ def test_several_outputs_of_a_raw_table(rng):
     assert set(model.member_paths_) == {
         "ridge",
         "kernel",
+        "feature machine",
         "boosted trees",
         "extra trees",
     }

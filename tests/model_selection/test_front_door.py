@@ -133,16 +133,14 @@ def test_a_nonlinear_member_beyond_the_former_limit():
     assert np.mean((model.predict(X[5100:]) - y[5100:]) ** 2) < 2
 
 
-def test_what_is_left_out_is_said(set_limits):
-    set_limits(MOST_KERNEL_ROWS=400)
+def test_what_is_left_out_is_said():
     X, y = make_friedman1(500, noise=0.5, random_state=0)
-    model = SelfStoppingRegressor(random_state=0).fit(pd.DataFrame(X), y)
+    model = SelfStoppingRegressor(random_state=0)
+    model.fit(pd.DataFrame(X), np.column_stack([y, -y]))
     table = pd.DataFrame(model.results_).set_index("member")
-    assert table.loc["kernel", "left_out"] == "X has more than 400 rows"
-    assert np.isnan(table.loc["kernel", "best_score"])
-    assert "kernel" not in model.member_paths_
-    # Trees have what the kernel would have had: no cliff.
-    assert "trees" in model.best_member_
+    assert table.loc["lasso", "left_out"] == "y has several targets"
+    assert np.isnan(table.loc["lasso", "best_score"])
+    assert "lasso" not in model.member_paths_
 
 
 def test_results_have_the_alpha_of_a_path():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import scale
@@ -20,7 +21,7 @@ from skacv import (
 )
 from skacv._compat import class_weights
 from skacv.model_selection.criteria import RULES
-from skacv.model_selection.optimism import MOST_GROUPS, N_DRAWS
+from skacv.model_selection.optimism import MOST_GROUPS, N_DRAWS, drawn_groups
 
 from .cases import NestedLeastSquares
 
@@ -267,3 +268,81 @@ def test_none_without_held_out_predictions(data):
     X, y = data
     model = IterativeRidge(0.0, risk=True, loo=False).fit(X, y)
     assert model._held_out_losses("cv", y) is None
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_draws"), [(40, 200), (10_000, 200), (20_000, 100), (10**6, 50)]
+)
+def test_many_rows_are_drawn_fewer_times(n_rows, n_draws):
+    group_of, counts = drawn_groups(np.arange(n_rows), check_random_state(0))
+    assert counts.shape == (n_draws, min(n_rows, MOST_GROUPS))
+    assert np.all(counts.sum(axis=1) == counts.shape[1])
+    assert len(np.unique(group_of)) == counts.shape[1]
+
+
+# ------------------------------------------------ what later iterates may gain
+
+
+def gain_by_loops(costs, chosen, counts, place):
+    """The bound of the docstring, pair by pair."""
+    n_iterates = len(costs)
+    mean = costs.mean(axis=1)
+    rows_of_draws = [np.repeat(np.arange(len(place)), each[place]) for each in counts]
+    drawn = np.array([costs[:, rows].mean(axis=1) for rows in rows_of_draws])
+    largest = np.zeros(len(counts))
+    errors = {}
+    for r in range(n_iterates):
+        for s in range(r + 1, n_iterates):
+            differences = drawn[:, r] - drawn[:, s] - (mean[r] - mean[s])
+            errors[r, s] = differences.std()
+            if errors[r, s] > 0:
+                largest = np.maximum(largest, -differences / errors[r, s])
+    factor = np.quantile(largest, 0.95)
+    bounds = [
+        mean[chosen] - mean[s] + factor * errors[chosen, s]
+        for s in range(chosen + 1, n_iterates)
+    ]
+    return max(0, *bounds)
+
+
+@pytest.mark.parametrize("rule", ["min", "one_se"])
+def test_the_bound_of_later_gains_is_that_of_loops(rule, data):
+    X, y = data
+    ridge = IterativeRidge(0.0, max_iter=40, cv=4, loo=False)
+    model = TrajectoryEarlyStoppingCV(
+        ridge, criterion="cv", rule=rule, patience=None, random_state=3
+    ).fit(X, y)
+    fitted = clone(ridge).fit(X, y)
+    rows = np.hstack(fitted.cv_indices_)
+    costs = ((fitted.cv_prediction_path_ - y[rows]) ** 2)[:, np.argsort(rows)]
+    place, counts = drawn_groups(np.arange(60), check_random_state(3))
+    expected = gain_by_loops(costs, model.best_iter_, counts, place)
+    assert model.possible_gain_ == pytest.approx(expected)
+    assert model.possible_gain_ > 0
+
+
+def test_after_the_last_iterate_nothing_is_gained(data):
+    X, y = data
+    ridge = IterativeRidge(0.0, max_iter=3, step_size=0.01)
+    model = TrajectoryEarlyStoppingCV(ridge, criterion="cv").fit(X, y)
+    assert model.best_iter_ == 3
+    assert model.possible_gain_ == 0
+
+
+def test_the_bound_of_a_blend_is_that_of_its_largest_member(data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        list(MEMBERS.items()), rule="blend", random_state=0
+    ).fit(X, y)
+    member = MEMBERS[model.best_member_]
+    alone = TrajectoryEarlyStoppingCV(
+        [(model.best_member_, member)], random_state=0
+    ).fit(X, y)
+    assert model.possible_gain_ == pytest.approx(alone.possible_gain_)
+
+
+def test_scorers_have_no_bound(data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion="r2").fit(X, y)
+    with pytest.raises(AttributeError, match="criterion=r2 scores all held-out"):
+        _ = model.possible_gain_

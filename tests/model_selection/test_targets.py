@@ -256,7 +256,8 @@ def several(rng):
 def test_the_default_for_several_outputs(rng):
     X, Y = several(rng)
     model = SelfStoppingRegressor(random_state=0).fit(X, pd.DataFrame(Y))
-    assert list(model.weights_) == ["ridge", "kernel", "boosted trees", "extra trees"]
+    members = ["ridge", "kernel", "feature machine", "boosted trees", "extra trees"]
+    assert list(model.weights_) == members
     reasons = dict(zip(model.results_["member"], model.results_["left_out"]))
     assert reasons.pop("lasso") == "y has several targets"
     assert not any(reasons.values())

@@ -94,11 +94,12 @@ def test_combinations_have_lines_of_their_own(data, capsys):
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_members_that_cannot_be_fitted_are_named(data, capsys, set_limits):
-    set_limits(MOST_KERNEL_ROWS=50)
-    lines = printed(SelfStoppingRegressor(verbose=1, random_state=0), *data, capsys)
+def test_members_that_cannot_be_fitted_are_named(data, capsys):
+    X, y = data
+    model = SelfStoppingRegressor(verbose=1, random_state=0)
+    lines = printed(model, X, np.column_stack([y, -y]), capsys)
     assert lines[0] == (
-        "[SelfStoppingRegressor] kernel        left out: X has more than 50 rows"
+        "[SelfStoppingRegressor] lasso           left out: y has several targets"
     )
     assert sum("left out" in each for each in lines) == 1
 

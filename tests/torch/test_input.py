@@ -90,3 +90,24 @@ def test_arrays_that_are_reused_change_no_estimate(kind, logistic_data):
     run = acv.run(X, y, 5)
     X[:], y[:] = 7, 1
     np.testing.assert_array_equal(run.cv_path(3).path, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@pytest.mark.parametrize("name", ["to_sparse_csr", "to_sparse_coo"])
+def test_sparse_tensors_are_refused(name, logistic_data):
+    X, y = logistic_data
+    X = getattr(torch.tensor(X), name)()
+    with pytest.raises(TypeError, match=r"sparse tensor has no rows .*to_dense"):
+        TrajectoryACV(linear(5), log_loss, SGD).run(X, y, 2)
+
+
+def test_a_norm_of_gradients_that_is_clipped_is_noticed(logistic_data):
+    X, y = map(torch.tensor, logistic_data)
+    module = linear(5)
+    acv = TrajectoryACV(module, log_loss, SGD).alongside(X, y, folds=3)
+    optimizer = SGD(module.parameters())
+    log_loss(y, module(X)).mean().backward()
+    torch.nn.utils.clip_grad_norm_(module.parameters(), 1e-3)
+    optimizer.step()
+    with pytest.raises(ValueError, match="not those of the same update"):
+        acv.step()

@@ -166,10 +166,12 @@ def check_size(name, least, largest, limit=1e70):
 
 
 def target_array(y):
-    """Targets as an array of NumPy with the dtype of their values; sparse, or None."""
+    """Targets as an array of NumPy with the dtype of their values, or None."""
     y = on_host(y)
-    if y is None or sparse.issparse(y):
+    if y is None:
         return y
+    if sparse.issparse(y):
+        raise ValueError("y is a sparse matrix: pass y.toarray().")
     array = _as_array(y)
     # Columns of pandas or Arrow that may have missing values, and lists, can become
     # arrays of objects.
@@ -191,8 +193,6 @@ def is_indicator(array):
 
 def check_target(y, of_classes, multi_output=True):
     """Raise where targets are missing or not numbers, or labels of several types."""
-    if sparse.issparse(y):
-        raise ValueError("y is a sparse matrix: pass y.toarray().")
     array = y if type(y) is np.ndarray else _as_array(y)
     check_complete(array)
     takes_columns = multi_output and (not of_classes or is_indicator(array))

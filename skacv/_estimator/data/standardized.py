@@ -15,6 +15,7 @@ from ...optim.arrays import design_of
 from ...optim.column_maps import ColumnMaps
 from ...optim.design import ROUNDINGS
 from ...optim.namespaces import as_dtype, dtype_of, is_on_device, to_device_of, to_numpy
+from ..parameters import is_auto
 
 
 class AsPassed:
@@ -44,10 +45,12 @@ class Standardized:
     mean: np.ndarray
     scale: np.ndarray
     centers: bool
+    # Whether fits without some rows have their own scales.
+    is_refitted: bool = True
 
     @classmethod
-    def of(cls, X, weights, has_intercept):
-        """The map for weighted rows."""
+    def of(cls, X, weights, has_intercept, standardize=True):
+        """The map for weighted rows; ``standardize`` is that of the linear models."""
         mean, variance = _mean_and_variance(X, weights)
         centers = has_intercept and not sparse.issparse(X)
         rounding = ROUNDINGS * np.finfo(float).eps
@@ -55,7 +58,14 @@ class Standardized:
         scale = np.sqrt(np.where(is_constant, 1.0, variance))
         if centers:  # constant columns become zero, not a rounding
             mean = np.where(is_constant, to_numpy(X[:1, :])[0], mean)
-        return cls(mean * centers, scale, centers)
+        is_sparse_auto = is_auto(standardize) and sparse.issparse(X)
+        if is_sparse_auto:
+            # With unit variance a word in one row of a thousand has entries of thirty,
+            # and with its entries as they are it hardly counts: a compromise.
+            entries = np.repeat(weights, np.diff(X.indptr)) * (X.data != 0)
+            shares = np.bincount(X.indices, entries, len(scale)) / weights.sum()
+            scale /= np.where(is_constant, 1.0, shares) ** 0.25
+        return cls(mean * centers, scale, centers, not is_sparse_auto)
 
     def applied(self, X):
         """The columns of a run, a new array."""

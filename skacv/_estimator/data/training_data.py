@@ -175,10 +175,10 @@ class Samples:
     names: dict
     columns: AsPassed | Standardized = AS_PASSED  # from those of ``passed`` to X
 
-    def standardized(self, weights, has_intercept):
+    def standardized(self, weights, has_intercept, standardize=True):
         """The same samples with their columns standardised, by weights of the rows."""
         check_sizes(self.X, self.y)
-        columns = Standardized.of(self.X, weights, has_intercept)
+        columns = Standardized.of(self.X, weights, has_intercept, standardize)
         return replace(self, X=columns.applied(self.X), columns=columns)
 
     @property
@@ -190,7 +190,7 @@ def validated(estimator, X, y, sample_weight, **checks):
     """Validated samples of positive weight, with y and weights in NumPy."""
     if not estimator._follows_X:
         X = on_host(X)
-    keeps_rows = estimator._keeps_rows
+    keeps_rows = estimator._keeps_rows(X)
     X, y, names = validated_data(
         estimator, X, y, ensure_min_samples=2, copy=keeps_rows, **checks
     )
@@ -225,7 +225,7 @@ class EncodedTarget:
 def column_data(samples, encoded, fit_intercept, standardize=False):
     """The problem of a linear model: centred lazily, or with a column of ones."""
     if standardize:
-        samples = samples.standardized(encoded.weights, fit_intercept)
+        samples = samples.standardized(encoded.weights, fit_intercept, standardize)
     X, loss = samples.X, encoded.loss
     check_sizes(X, encoded.target)
     target = encoded.target.astype(np.float64, copy=False)

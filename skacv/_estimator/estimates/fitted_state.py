@@ -300,7 +300,9 @@ def chosen_iterate(estimator, t):
             path = vars(chosen).get(estimate.predictions)
             if not isinstance(path, RunningPath | StoredPath | np.ndarray):
                 continue  # none, or factors, which are few numbers
-            if prod(path.shape[1:]) <= MOST_OF_CHOICE:
+            # Predictions of held-out rows, and weights of all.
+            n_numbers = max(prod(path.shape[1:]), np.size(chosen._row_weights))
+            if n_numbers <= MOST_OF_CHOICE:
                 setattr(chosen, estimate.predictions, OfOneIterate(path, t))
             else:
                 chosen._keep_residuals(estimate)

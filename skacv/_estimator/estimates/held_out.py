@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from ...optim.array_path import ArrayPath, Predictors, StoredPath
-from ...optim.blocks import blocks
+from ...optim.blocks import LARGE_BYTES, blocks
 from ...risk.held_out_rows import (
     error_of_repeats,
     losses_of,
@@ -114,8 +114,9 @@ class HeldOutLosses:
         entries = self.weights, labels, np.arange(n_rows + 1)
         summing = sparse.csc_array(entries, shape=(n_labels, n_rows))
         sums = np.empty((self.n_iterates, n_labels))
-        # 16 bytes: a loss, and the predictor that it is computed from.
-        for block in blocks(self.n_iterates, 16 * n_rows):
+        # 16 bytes: a loss, and the predictor that it is computed from. Trees predict
+        # many stages at once faster than one.
+        for block in blocks(self.n_iterates, 16 * n_rows, LARGE_BYTES):
             sums[block] = (summing @ self.of(block).T).T
         return sums, np.bincount(labels, self.weights, n_labels)
 

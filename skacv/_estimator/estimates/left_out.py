@@ -93,7 +93,7 @@ def _attributes(run, rows, predictors):
     Predictions overwrite the predictors, which may be the largest array of a fit.
     """
     data = run.data
-    path, se_path = mean_losses(predictors, rows, data)
+    path, se_path = mean_losses(predictors, rows, data.problem)
     predictions = data.predictions(run.estimator)(predictors)
     order = np.argsort(data.rows[rows])
     if (np.diff(order) != 1).any():
@@ -222,12 +222,11 @@ def parallel_blocks(n_jobs):
     }
 
 
-def mean_losses(predictors, rows, data, units=None):
+def mean_losses(predictors, rows, problem, units=None):
     """Weighted mean of the losses of the rows, and its standard error over units.
 
     Shapes: units (n_rows,); returned (2, n_iterates).
     """
-    problem = data.problem
     target = problem.target[rows].astype(np.float64)
     weights = problem.row_weights[rows, 0].astype(np.float64)
     path = np.empty((2, len(predictors)))

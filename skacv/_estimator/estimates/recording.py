@@ -233,6 +233,12 @@ METHODS = [
 ]
 
 
+def evaluated_iterations(estimator):
+    """Iterates that are chosen from, though a model may have grown to the best only."""
+    recorded = estimator.recorded_iterations
+    return getattr(estimator, "_evaluated_iterations", recorded)()
+
+
 def check_records_trajectory(estimator, owner, member=None):
     """Raise if an estimator lacks the methods that early stopping needs."""
     missing = [name for name in METHODS if not callable(getattr(estimator, name, 0))]

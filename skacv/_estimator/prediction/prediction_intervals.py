@@ -118,7 +118,9 @@ def _missing_for(fitted, method):
     if not (is_kept or hasattr(fitted, estimate.path)):
         missing.append(f"{estimate.parameter}={estimate.switched_on}")
     if method == "jackknife+":
-        if fitted._data is None and not _keeps_rows(fitted):
+        if fitted._data is None and hasattr(fitted, "center_indices_"):
+            missing.append("n_centers=None, since centres are the only rows kept")
+        elif fitted._data is None:
             missing.append("keep_data=True")
         elif not _keeps_rows(fitted):
             missing.append('a kernel other than "precomputed", which is not kept')
@@ -127,7 +129,7 @@ def _missing_for(fitted, method):
 
 def _keeps_rows(fitted):
     """Whether rows of X are kept; a precomputed kernel is put away."""
-    return getattr(fitted, "X_fit_", fitted._data) is not None
+    return fitted._data is not None and getattr(fitted, "X_fit_", True) is not None
 
 
 def _expected_sizes(fitted, X, predictions, held_out, method):
@@ -169,29 +171,64 @@ def on_kept_columns(fitted, samples, X):
 
 def _jackknife_plus(fitted, X, held_out, ranks):
     """Ends for every rank, (n_samples, 2, n_ranks) or for several targets."""
+    product, predict = fitted._product, fitted._prediction
+    replicas = (
+        lambda block, coef=coef, intercept=intercept: predict(
+            product(X[block, :], coef.T).T + intercept[:, None], fitted._loss
+        )
+        for coef, intercept in without_rows(fitted)
+    )
+    size = 2 * dtype_of(X).itemsize * len(held_out.residuals)
+    row_blocks = blocks(X.shape[0], size, MEMORY_BYTES)
+    return _ends_by_replicas(replicas, row_blocks, held_out, ranks, fitted._loss)
+
+
+def _ends_by_replicas(replicas, row_blocks, held_out, ranks, loss):
+    """Ends from what the replica without each held-out row predicts for new rows."""
+    # ``replicas`` has a function for every target, of a block of new rows to arrays
+    # (n_held_out, n_block). Returned are (n_samples[, n_targets], 2, n_ranks).
     residuals, spread = held_out.residuals, np.ones_like
     if held_out.predictions is not None:
-        spread = fitted._loss.spread
-    # The predictions of all replicas, and their ends.
-    size = 2 * dtype_of(X).itemsize * len(residuals)
+        spread = loss.spread
     ends, targets = [], residuals.reshape(len(residuals), -1).T
-    for replicas, target_residuals in zip(without_rows(fitted), targets):
-        by_block, (coef, intercept) = [], replicas
-        for block in blocks(X.shape[0], size, MEMORY_BYTES):
-            # Predictions of every replica, (n_replicas, n_samples).
-            predictor = fitted._product(X[block, :], coef.T).T + intercept[:, None]
-            without_row = fitted._prediction(predictor, fitted._loss)
-            by_block.append(
-                ends_of(
-                    jackknife_plus,
-                    without_row,
-                    target_residuals,
-                    ranks,
-                    spread(without_row),
-                )
+    row_blocks = list(row_blocks)
+    for predict, of_target in zip(replicas, targets):
+        by_block = []
+        for block in row_blocks:
+            without_row = predict(block)
+            widths = spread(without_row)
+            ends_of_block = ends_of(
+                jackknife_plus, without_row, of_target, ranks, widths
             )
+            by_block.append(ends_of_block)
         ends.append(np.concatenate(by_block))
     return np.stack(ends, axis=1) if residuals.ndim > 1 else ends[0]
+
+
+def cv_plus(fitted, copies, X, coverage):
+    """CV+ intervals from the copies of all folds, (n_samples[, n_targets], 2)."""
+    check_usable(fitted)
+    coverage = checked_coverage(coverage)
+    if fitted._groups is not None:
+        raise ValueError(
+            "method='cv+' counts rows one by one, and fit was passed groups: take "
+            "method='cv'."
+        )
+    held_out = held_out_rows(fitted, ESTIMATES["cv"])
+    sizes = list(map(len, fitted.cv_indices_))
+    fold = np.repeat(np.arange(len(sizes)), sizes)
+    predictions = np.stack([copy.predict(X) for copy in copies])
+    n_folds, n_samples = predictions.shape[:2]
+    by_target = predictions.reshape(n_folds, n_samples, -1)
+    replicas = (
+        lambda block, values=values: values[fold, block]
+        for values in np.moveaxis(by_target, 2, 0)
+    )
+    ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
+    size = 2 * predictions.itemsize * len(fold)
+    row_blocks = blocks(n_samples, size, MEMORY_BYTES)
+    ends = _ends_by_replicas(replicas, row_blocks, held_out, ranks, fitted._loss)
+    return shaped(np.clip(ends, *fitted._loss.target_range), coverage)
 
 
 def without_rows(fitted):

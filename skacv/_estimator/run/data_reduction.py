@@ -39,9 +39,8 @@ def reduce_data(estimator, run, data, folds, recorded):
     if n_rows < n_features:
         rotated = _in_row_space(estimator, run, data, folds, recorded, updates)
         return (data if rotated is None else rotated), folds
-    # Many more rows than columns: few rows with the same moments. A single fold has its
-    # standard error over its rows.
-    needs_rows = not spec.is_quadratic or len(folds) == 1 or estimator.keep_data
+    # Many more rows than columns: few rows with the same moments.
+    needs_rows = not spec.is_quadratic or estimator.keep_data
     if not needs_rows and all(map(sees_moments_alone, updates)):
         # Whether products with X of a run and its folds cost more than its moments.
         n_outputs = data.problem.target.shape[1]
@@ -108,6 +107,11 @@ def rotation_pays(run, data, n_folds):
 # unions is then that of the data.
 
 
+# The least share of a target's variance that X leaves unexplained: of less, differences
+# of moments have too few digits.
+FEWEST_UNEXPLAINED = 1e-5
+
+
 @dataclass(frozen=True)
 class PseudoProblem(Problem):
     """A problem whose rows stand for those of another."""
@@ -162,7 +166,7 @@ def on_pseudo_rows(data, folds):
     group, membership = groups
     moments = moments_of(problem, group, len(membership))
     # Errors of the run are differences of moments.
-    if unexplained_share(moments, n_outputs) <= 1e-5:
+    if unexplained_share(moments, n_outputs) <= FEWEST_UNEXPLAINED:
         return None
     rows, weights = pseudo_rows(moments)
     center = np.append(data.center, data.offset)

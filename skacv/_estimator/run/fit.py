@@ -163,8 +163,7 @@ class TrajectoryModel(CallbackSupportMixin, ComparedModel):
 
     # ------------------------------------------------ overridden by kernel machines
 
-    @property
-    def _keeps_rows(self):
+    def _keeps_rows(self, X):
         """Whether the fitted estimator keeps the rows, as a copy."""
         return self.keep_data
 
@@ -263,10 +262,10 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     source.warn(former, finished)
     # The fitted attributes.
     data = run.data
-    if spec.is_dual:  # the kernel matrix is computed again where it is needed
+    if data.problem.design.is_dual:  # the kernel matrix is computed where it is needed
         kept = replace(data, problem=replace(data.problem, design=None))
-    else:
-        kept = data if estimator.keep_data else None
+    else:  # a machine with centres keeps these alone
+        kept = data if not spec.is_dual and estimator.keep_data else None
     phases = run.trajectory.phases
     if data.basis is not None:
         phases = phases_on(phases, len(data.basis), data.has_constant)

@@ -260,6 +260,7 @@ class ModelSpec:
         # A gradient of dual coefficients is a sum over rows, times step_size / n as it
         # is, so a refit is stable wherever the run is.
         scales = isinstance(data.columns, Standardized) and not self.is_dual
+        scales = scales and data.columns.is_refitted
         return LeaveOutRule(
             refits_intercept=data.is_centered,
             is_sum=self.strengths.is_sum,

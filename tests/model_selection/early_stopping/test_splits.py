@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, Shuffl
 
 from skacv import (
     IterativeRidge,
+    KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
     TrajectoryLogisticRegression,
@@ -75,6 +76,30 @@ def test_splits_are_drawn_once_for_all_candidates(criterion, splitter, n_jobs, d
     assert len(set(scores)) == 1
     assert model.best_params_ == {"alpha": 1.0}
     assert type(model.estimator_.cv) is type(splitter)
+
+
+class Recorded(KFold):
+    """A splitter that adds the rows that it holds out to a list of all its copies."""
+
+    drawn = []
+
+    def split(self, X, y=None, groups=None):
+        for split in super().split(X, y, groups):
+            self.drawn.append(split[1])
+            yield split
+
+
+def test_values_of_automatic_parameters_share_splits(data):
+    """Kernels that are compared, each with a copy of the splitter."""
+    X, y = data
+    splitter = Recorded(3, shuffle=True)
+    Recorded.drawn.clear()
+    model = TrajectoryEarlyStoppingCV(
+        KernelEigenProRegressor("auto", max_iter=5), cv=splitter
+    ).fit(X, y)
+    assert len(Recorded.drawn) == 3
+    for rows, held_out in zip(model.estimator_.cv_indices_, Recorded.drawn):
+        np.testing.assert_array_equal(rows, held_out)
 
 
 def test_candidates_with_splitters_of_their_own(data):

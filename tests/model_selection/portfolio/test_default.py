@@ -12,7 +12,6 @@ from sklearn.metrics import log_loss
 from sklearn.utils import get_tags
 
 from skacv import SelfStoppingRegressor, TrajectoryEarlyStoppingCV
-from skacv.model_selection import portfolios
 from skacv.model_selection.portfolios import (
     MOST_DECOMPOSED,
     PORTFOLIOS,
@@ -70,6 +69,7 @@ def test_members_that_cannot_take_the_data_are_left_out(data):
     assert set(model.fit(X, np.column_stack([y, -y])).member_paths_) == {
         "ridge",
         "kernel",
+        "feature machine",
         "boosted trees",
         "extra trees",
     }
@@ -78,20 +78,22 @@ def test_members_that_cannot_take_the_data_are_left_out(data):
     assert set(model.member_paths_) == {"lasso"}
 
 
-@pytest.mark.parametrize(
-    ("name", "most", "side"),
-    [
-        ("kernel", portfolios.MOST_KERNEL_ROWS, "n_rows"),
-        ("extra trees", portfolios.MOST_FOREST_ROWS, "n_rows"),
-    ],
-)
-def test_members_that_would_take_long_are_left_out(name, most, side):
-    for size, there in ((most, 1), (most + 1, 0)):
-        table = TableInfo(**{"n_rows": 50, "n_columns": 2, "n_targets": 1, side: size})
-        kept, why = that_take(PORTFOLIOS["regression"](), table)
-        names = [kept_name for kept_name, _ in kept]
-        assert names.count(name) == there
-        assert (str(most) in why.get(name, "")) == (not there)
+@pytest.mark.parametrize("task", PORTFOLIOS)
+def test_trees_of_a_forest_have_a_sample_of_many_rows(task):
+    for n_rows, n_drawn in ((5000, None), (6000, 5000), (500_000, 10_000)):
+        table = TableInfo(n_rows=n_rows, n_columns=4, n_targets=1)
+        (forest,) = [m for m in PORTFOLIOS[task](table) if m.name == "extra trees"]
+        share = n_drawn and n_drawn / n_rows
+        assert forest.estimator.estimator.max_samples == share
+        assert forest.estimator.estimator.bootstrap == (n_drawn is not None)
+
+
+def test_a_kernel_machine_plays_at_every_size():
+    for n_rows in (50, 10**5, 10**7):
+        table = TableInfo(n_rows=n_rows, n_columns=2, n_targets=1)
+        for portfolio in PORTFOLIOS.values():
+            kept, _ = that_take(portfolio(), table)
+            assert {"kernel", "feature machine"} <= {member.name for member in kept}
 
 
 def test_a_dense_linear_member_is_exact_where_that_is_cheap():

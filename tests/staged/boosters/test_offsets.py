@@ -238,7 +238,7 @@ def test_what_would_leave_offsets_out_is_refused(name):
         model.estimator_.staged_loss(X, y)
     model.fit(X, y)
     assert model.predict_interval(X).shape == (len(y), 2)
-    assert len(model.estimator_.staged_loss(X, y)) == model.estimator_.n_iter_
+    assert len(model.estimator_.staged_loss(X, y)) == model.best_iter_
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -167,6 +167,42 @@ def test_tables_with_categories(name):
     assert list(model.feature_names_in_) == list("abcde")
 
 
+@pytest.mark.parametrize("name", [*PLAIN, "LGBMClassifier", "CatBoostClassifier"])
+def test_sums_of_stages_are_made_again_in_blocks(name, set_limits):
+    X, y = table("three numbers" if name.endswith("Classifier") else "values")
+    kept = Staged(booster(name), cv=2).fit(X, y)
+    expected = np.asarray(kept.cv_prediction_path_)
+    n_outputs = 3 if name.endswith("Classifier") else 1
+    # Two stages at a time of a fold, and one of all folds.
+    set_limits(MEMORY_BYTES=4 * 2 * 4 * 8 * 75 * n_outputs, MOST_KEPT=expected.size)
+    again = Staged(booster(name), cv=2)
+    again.fit_up_to(12, X, y)
+    path = again.cv_prediction_path_
+    for t in (9, 2, 12, 0, 5):
+        np.testing.assert_array_equal(path[t], expected[t])
+    np.testing.assert_array_equal(again.cv_path_, kept.cv_path_)
+
+
+@pytest.mark.parametrize("name", PLAIN[:2])
+def test_rows_are_not_kept_beside_those_of_the_library(name):
+    X, y = table()
+    model = Staged(booster(name), cv=2)
+    model.fit_up_to(3, X, y)
+    assert all(fit.X is None for fit in (model._live.main, *model._live.folds))
+    model.fit_up_to(12, X, y)
+    whole = Staged(booster(name), cv=2).fit(X, y)
+    np.testing.assert_array_equal(model.cv_path_, whole.cv_path_)
+
+
+def test_leaves_of_a_tree_are_read_once(note_calls):
+    lightgbm = pytest.importorskip("lightgbm")
+    read = note_calls(lightgbm.Booster, "get_leaf_output", size=lambda *_: 1)
+    X, y = table()
+    model = Staged(booster("LGBMRegressor")).fit(X, y)
+    n_leaves = model.estimator_.booster_.trees_to_dataframe()["left_child"].isna().sum()
+    assert len(read) == n_leaves
+
+
 def test_categories_of_catboost_may_be_named_in_fit():
     X, y = table()
     X = frame(X, as_words=True)

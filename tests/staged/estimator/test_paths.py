@@ -189,6 +189,32 @@ def test_training_rows_are_judged_as_well(data, rng, labelled):
         model.staged_loss(X, np.where(y == "no", "perhaps", y))
 
 
+def test_of_many_training_rows_some_are_judged(data, rng, set_limits):
+    X, y = data
+    weights = np.where(np.arange(60) < 30, 0.0, rng.uniform(1, 2, size=60))
+    set_limits(MOST_TRAINING_ROWS=20)
+    model = Staged(boosted())
+    model.fit_up_to(5, X, y, sample_weight=weights)
+    (judged,) = model._live.training.held_out
+    assert len(np.unique(judged)) == 20
+    assert judged.min() >= 30  # rows of weight
+    mean = np.full(60, np.average(y, weights=weights))
+    found = [mean, *model.staged_predict(X)]
+    errors = [
+        mean_squared_error(y[judged], each[judged], sample_weight=weights[judged])
+        for each in found
+    ]
+    np.testing.assert_allclose(model.train_path_, errors)
+
+
+def test_rows_of_folds_are_copied_while_they_are_fitted(data):
+    X, y = data
+    model = Staged(boosted(), cv=3)
+    model.fit_up_to(2, X, y)
+    run = model._live
+    assert all(fit.X is X for fit in (run.main, *run.folds))
+
+
 def test_one_split_has_errors_over_its_rows(data):
     X, y = data
     split = PredefinedSplit(np.where(np.arange(60) < 45, -1, 0))
@@ -202,7 +228,7 @@ def test_one_split_has_errors_over_its_rows(data):
 
 @pytest.fixture
 def nothing_kept(set_limits):
-    set_limits(MEMORY_BYTES=4 * 8 * 150)  # two stages at a time
+    set_limits(MEMORY_BYTES=4 * 4 * 8 * 150)  # two stages at a time
 
 
 @pytest.mark.parametrize("classifier", [False, True])

@@ -39,11 +39,44 @@ def test_the_best_stage_of_the_model_on_all_rows_is_kept(data):
     assert model.best_member_ == "HistGradientBoostingRegressor"
     assert model.criterion_ == "cv"
     assert model.score(X, y) == refit.score(X, y)
-    assert len(list(model.staged_predict(X))) == chosen.n_iter_
+    assert len(list(model.staged_predict(X))) == best  # the folds have gone on
     assert model.best_score_ < model.best_score_corrected_ < 2 * model.best_score_
     np.testing.assert_array_equal(
         model.at_iteration(3).predict(X), boosted(max_iter=3).fit(X, y).predict(X)
     )
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_the_model_grows_to_the_best_stage_and_the_folds_go_on(n_jobs, data):
+    X, y = data
+    settings = {"cv": KFold(4), "patience": 5, "random_state": 0}
+    trees = boosted(max_iter=100)
+    staged = Staged(trees, n_jobs=n_jobs)
+    model = TrajectoryEarlyStoppingCV(staged, **settings).fit(X, y)
+    run, best = model.estimator_, model.best_iter_
+    assert run.recorded_iterations().tolist() == list(range(1, best + 1))
+    assert best + 5 <= run.n_iter_ == len(model.path_) - 1
+    assert np.flatnonzero(np.isnan(run.train_path_)).tolist() == [
+        *range(best + 1, run.n_iter_ + 1)
+    ]
+    with pytest.raises(ValueError, match="was not kept"):
+        model.at_iteration(best + 1)
+    # Nothing else changes: one that prints lines grows as far as its folds.
+    whole = TrajectoryEarlyStoppingCV(Staged(trees, verbose=1), **settings).fit(X, y)
+    of_whole = whole.estimator_.train_path_
+    np.testing.assert_array_equal(run.train_path_[: best + 1], of_whole[: best + 1])
+    np.testing.assert_array_equal(model.path_, whole.path_)
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+    assert model.best_score_corrected_ == whole.best_score_corrected_
+    assert len(whole.estimator_.recorded_iterations()) == run.n_iter_
+
+
+def test_a_scorer_may_choose_any_stage(data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(boosted(), criterion="r2", patience=5).fit(X, y)
+    run = model.estimator_
+    assert len(run.recorded_iterations()) == run.n_iter_ > model.best_iter_
+    assert not np.isnan(run.train_path_).any()
 
 
 def test_patience_ends_the_run_and_its_folds(data):

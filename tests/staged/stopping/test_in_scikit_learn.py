@@ -115,9 +115,10 @@ def test_display(data):
     curves = [np.asarray(line.get_ydata(), dtype=float) for line in display.ax_.lines]
     shown = [line for line in curves if len(line) == len(model.path_)]
     for path in (model.path_, model.estimator_.train_path_):
-        assert any(np.array_equal(line, path) for line in shown)
+        assert any(np.array_equal(line, path, equal_nan=True) for line in shown)
     held_out = RiskPathDisplay.from_estimator(model, X, y)  # here the same rows
-    np.testing.assert_allclose(held_out.test_path, model.estimator_.train_path_[1:])
+    of_model = model.estimator_.train_path_[1 : model.best_iter_ + 1]
+    np.testing.assert_allclose(held_out.test_path, of_model)
     pyplot.close("all")
 
 
