@@ -18,7 +18,7 @@ NUMERICAL := tests/kernel tests/linear_model tests/model_selection tests/optim t
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo test test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen studies study-coefficients lint dist clean
+.PHONY: demo test test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-plot  ## a self-stopped model on real data: a table and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -69,6 +69,9 @@ bench-peers: $(PEERS)/installed  ## the same against what others have, where it 
 
 bench-unseen: $(PEERS)/installed  ## the default on tables nobody tuned to: the folder that SKACV_TABLES names
 	OMP_NUM_THREADS=1 $(PEERS)/bin/python -m benchmarks.unseen --output benchmarks/results/unseen.md
+
+bench-sizes: $(PEERS)/installed  ## the default beside boosters, 500 rows to a million: hours; SKACV_TABLES as above
+	$(PEERS)/bin/python -m benchmarks.sizes --output benchmarks/results/sizes.md
 
 bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md

@@ -19,13 +19,17 @@ from .criteria import criteria, many_rows, regret
 from .curved_leave_one_out import curved, published_levels
 from .curved_memory import curved_memory
 from .default_call import default_probabilities, defaults
+from .feature_machines import feature_machine_scores, feature_machines
 from .kernel_defaults import kernel_defaults
+from .later_gains import later_gains
 from .model_size import model_size
 from .patience import patience
 from .prediction_intervals import interval_tables, intervals
 from .prediction_sets import prediction_sets
+from .races import means_of_copies, races
 from .random_labels import random_labels
 from .risk_estimate import designs, few_rows, probes, published_means, published_page
+from .stopping_rules import stopping_rules
 from .summary_digits import summary_digits
 from .time_limit import HAS_FLAML, time_limits
 
@@ -62,6 +66,12 @@ STUDIES = {
     "noisy-probabilities": kernel_figures.noisy_probabilities,
     "random-labels": random_labels,
     "kernel-defaults": kernel_defaults,
+    "feature-machines": feature_machines,
+    "feature-machine-scores": feature_machine_scores,
+    "stopping-rules": stopping_rules,
+    "later-gains": later_gains,
+    "races": races,
+    "means-of-copies": means_of_copies,
     "summary-digits": summary_digits,
     "kernel-scores": kernel_scores,
     "time-limit": time_limits,
@@ -71,6 +81,9 @@ STUDIES = {
 HAS_TABLES, HAS_MAPIE = FOLDER.exists(), find_spec("mapie") is not None
 RUNS = {
     "kernel-scores": HAS_TABLES,
+    "later-gains": HAS_TABLES,
+    "races": HAS_TABLES,
+    "means-of-copies": HAS_TABLES,
     "interval-tables": HAS_TABLES and HAS_MAPIE,
     "prediction-sets": HAS_MAPIE,
     "time-limit": HAS_FLAML,

@@ -29,6 +29,7 @@ of meats, by which an earlier default was judged, can only tune.
 
 import argparse
 import csv
+import gzip
 import io
 import os
 import re
@@ -72,7 +73,8 @@ class Table:
     name : str
         Of the file, without its ending.
     task : {"regression", "classification"}
-    half : {"tune", "report"}
+    half : {"tune", "report", ""}
+        None, in lists that nothing is tuned on.
     repository : str
         Owner and name on GitHub.
     path : str
@@ -90,13 +92,13 @@ class Table:
 
     name: str
     task: str
-    half: str
     repository: str
     path: str
     target: str
     dropped: str
     log: str
     dates: str
+    half: str = ""
 
     @property
     def is_raw(self):
@@ -122,24 +124,39 @@ def listed(halves=HALVES, names=()):
     ]
 
 
-def read_source(table, clones):
-    """The file of a table as pandas reads it, at the commit of its repository.
+def content_of(commits, repository, path, clones):
+    """The bytes of a file, at the commit of its repository.
 
     Parameters
     ----------
-    table : Table
+    commits : dict of str to str
+        By the name of a repository.
+    repository, path : str
     clones : Path
         Has clones of the repositories, as ``<owner>/<name>``.
     """
+    blob = f"{commits[repository]}:{path}"
+    command = ["git", "-C", str(clones / repository), "show", blob]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+
+
+def as_read(path, content):
+    """A file as pandas reads it.
+
+    Parameters
+    ----------
+    path : str
+    content : bytes
+    """
     import pandas as pd
 
-    clone = clones / table.repository
-    blob = f"{COMMITS[table.repository]}:{table.path}"
-    command = ["git", "-C", str(clone), "show", blob]
-    content = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    if table.path.endswith(".json"):
+    if path.endswith(".gz"):
+        content = gzip.decompress(content)
+    if path.endswith(".json"):
         return pd.read_json(io.BytesIO(content))
-    if table.path.endswith(".arff"):
+    if path.endswith(".parquet"):
+        return pd.read_parquet(io.BytesIO(content))
+    if path.endswith(".arff"):
         head, rows = re.split(r"@data\s*", content.decode(), flags=re.IGNORECASE)
         names = [quoted or bare for quoted, bare in ATTRIBUTE.findall(head)]
         form = {"quotechar": "'", "na_values": "?", "skipinitialspace": True}
@@ -149,13 +166,15 @@ def read_source(table, clones):
     return pd.read_csv(io.BytesIO(content), sep=separator)
 
 
-def as_kept(table, frame):
+def as_kept(table, frame, rarest=RAREST):
     """A table as it is kept: dates in one format, the target last.
 
     Parameters
     ----------
     table : Table
     frame : DataFrame
+    rarest : float
+        Classes with a smaller share of the rows are left out.
     """
     import pandas as pd
 
@@ -166,7 +185,7 @@ def as_kept(table, frame):
     target = frame.pop(table.target).rename("target")
     if table.task == "classification":
         share = target.map(target.value_counts(normalize=True))
-        frame, target = frame[share >= RAREST], target[share >= RAREST]
+        frame, target = frame[share >= rarest], target[share >= rarest]
     return frame.join(np.log(target) if table.log else target)
 
 
@@ -202,5 +221,6 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     for table in listed():
-        frame = as_kept(table, read_source(table, arguments.clones))
+        content = content_of(COMMITS, table.repository, table.path, arguments.clones)
+        frame = as_kept(table, as_read(table.path, content))
         frame.to_csv(FOLDER / f"{table.name}.csv", index=False)
