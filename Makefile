@@ -18,20 +18,21 @@ NUMERICAL := tests/kernel tests/linear_model tests/model_selection tests/optim t
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo test test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-sizes studies study-coefficients lint dist clean
+.PHONY: demo test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-plot  ## a self-stopped model on real data: a table and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
 
-demo test test-all test-processors test-oldest test-extras: export OMP_NUM_THREADS := 1
+demo test test-slow test-all test-processors test-oldest test-extras: export OMP_NUM_THREADS := 1
 
 test: lint  ## lint, a case of every kind of all tests, doctests
 	$(BIN)/$(PYTEST) -m "not slow"
 	$(BIN)/$(PYTEST) --doctest-modules skacv
 
-test-all: lint  ## all cases of every test, and the slow studies
-	$(BIN)/$(PYTEST)
-	$(BIN)/$(PYTEST) --doctest-modules skacv
+test-slow: $(VENV)/installed  ## the other cases of every test, and the slow studies
+	$(BIN)/$(PYTEST) -m slow
+
+test-all: test test-slow  ## all cases of every test
 
 test-processors: $(VENV)/installed  ## the numerical tests with the kernels of other processors
 	@for processor in $(PROCESSORS); do \

@@ -1,4 +1,4 @@
-"""Which cases of a product run in ``make test``, and which in ``make test-all``."""
+"""Which cases of a product run in ``make test``, and which in ``make test-slow``."""
 
 from collections import Counter
 from itertools import combinations, product

@@ -21,6 +21,7 @@ from .._warnings import warn
 from ..risk.converged.hinge import HingeModel, support_stays
 from ..risk.converged.newton import infinitesimal_jackknife, newton_step
 from ..risk.converged.randomised import Probes, randomized_leverages
+from ..risk.converged.support import has_kinks, support_changes
 from ..risk.held_out_rows import mean_with_error
 from .fitted_models import adapter_of
 
@@ -62,6 +63,10 @@ class ApproximateLOO:
         the target of the row determines.
     method : str
         The method that was used.
+    support_changes : float or None
+        Share of 50 rows, evenly spread over the data, without which some coefficient
+        becomes zero, nonzero or changes its sign, though the method holds zeros and
+        signs as they are. None if the penalty has no kink, and for "randomized".
     """
 
     predictions: np.ndarray
@@ -70,6 +75,7 @@ class ApproximateLOO:
     standard_error: float
     leverages: np.ndarray
     method: str
+    support_changes: float | None = None
 
 
 def approximate_loo(
@@ -130,7 +136,7 @@ def approximate_loo(
     -------
     ApproximateLOO
         Its fields are ``predictions``, ``loss``, ``mean``, ``standard_error``,
-        ``leverages`` and ``method``.
+        ``leverages``, ``method`` and ``support_changes``.
 
     Raises
     ------
@@ -149,7 +155,8 @@ def approximate_loo(
         If the model is not at the minimum of its objective on these data, or if nearly
         as many rows are on the margin of a hinge as there are coefficients.
     UserWarning
-        If a leverage is so large that "ij" or "randomized" may be far off.
+        If a leverage is so large that "ij" or "randomized" may be far off, or that a
+        support that changes matters.
 
     Notes
     -----
@@ -192,8 +199,9 @@ def approximate_loo(
     probes = Probes(int(n_probes), np.random.default_rng(seed), weights / weights.sum())
     approximate = _approximation(models[0], method, probes)
     held_out = [approximate(model) for model in models]
-    _warn(estimator, models, held_out, method)
-    return _result(estimator, models, held_out, weights, method, y.ndim)
+    changes = None if method == "randomized" else _share_of_changes(models)
+    _warn(estimator, models, held_out, method, changes)
+    return _result(estimator, models, held_out, weights, method, y.ndim, changes)
 
 
 def _checked(estimator, X, y, sample_weight):
@@ -229,14 +237,30 @@ def _approximation(model, method, probes):
     return partial(available[method], **settings)
 
 
-def _warn(
-    estimator, models, held_out, method, largest_gradient=1e-2, largest_drift=0.25
-):
-    """Warn if the approximation is unreliable.
+def _share_of_changes(models, n_examined=50):
+    # None without a kink.
+    models = [model for model in models if has_kinks(model).any()]
+    if not models:
+        return None
+    rows = np.flatnonzero(models[0].counts)
+    rows = rows[:: -(-len(rows) // n_examined)]
+    return float(np.mean([support_changes(model, rows) for model in models]))
 
-    ``largest_drift`` is the change by the step to the minimum over that by leaving a
-    row out: a model with a larger gradient or drift is not at its minimum.
-    """
+
+def _warn(
+    estimator,
+    models,
+    held_out,
+    method,
+    changes,
+    largest_gradient=1e-2,
+    largest_drift=0.25,
+    largest_leverage=0.7,
+    most_changes=0.3,
+):
+    # The drift is the change by the step to the minimum over that by leaving a row out:
+    # a model with a larger gradient or drift is not at its minimum. Supports that
+    # change matter where rows determine their own predictors (plot_l1_support.py).
     name = type(estimator).__name__
     drift = max(part.drift for part in held_out)
     gradient = max(model.relative_gradient() for model in models)
@@ -264,9 +288,19 @@ def _warn(
             'far off (too low, as a rule). method="alo" is not.',
             UserWarning,
         )
+    if changes is not None and changes > most_changes and largest > largest_leverage:
+        warn(
+            f"The support of {name} changes without {changes:.0%} of the rows, and the "
+            f"largest leverage is {largest:.2g}: losses of single rows may be far off. "
+            "Penalise more, or use loo_path_ of a model of skacv, whose runs without a "
+            "row have supports of their own.",
+            UserWarning,
+        )
 
 
-def _result(estimator, models, held_out, weights, method, n_dimensions):
+def _result(
+    estimator, models, held_out, weights, method, n_dimensions, support_changes
+):
     """The results of all outputs side by side; 1d for estimators with a 1d target."""
     losses = [model.losses(part.predictor) for model, part in zip(models, held_out)]
     loss = np.hstack(losses).mean(axis=1)
@@ -284,4 +318,5 @@ def _result(estimator, models, held_out, weights, method, n_dimensions):
         standard_error=float(error[0]),
         leverages=leverages,
         method=method,
+        support_changes=support_changes,
     )
