@@ -50,6 +50,7 @@ TINY = {
         "n_repeats": 2,
     },
     "plot_intervals": {"n_rows": 30, "n_splits": 2, "max_iter": 8},
+    "plot_kernel_spectra": {"n_rows": 60, "n_directions": 5, "n_epochs": 20},
     "plot_kernel_probabilities": {
         "n_rows": 300,
         "max_iter": 5,

@@ -15,6 +15,7 @@ from .approximate_loo import converged
 from .best_score import kernel_scores, optimism
 from .coefficient_designs import coefficients
 from .coefficient_intervals import coverage, nulls
+from .costs import costs
 from .criteria import criteria, many_rows, regret
 from .curved_leave_one_out import curved, published_levels
 from .curved_memory import curved_memory
@@ -43,6 +44,7 @@ STUDIES = {
     "criteria": criteria,
     "regret": regret,
     "many-rows": many_rows,
+    "costs": costs,
     "patience": patience,
     "defaults": defaults,
     "default-probabilities": default_probabilities,
