@@ -40,7 +40,7 @@ from .model_selection import (
 from .staged import Staged
 from .tables import TableEncoder
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CoefficientIntervalDisplay",
