@@ -12,7 +12,6 @@ lowers that, and batches as large as a machine likes pay off.
 Run ``python examples/plot_batch_size.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -97,6 +96,8 @@ def main(n=1000, sizes=SIZES, max_iter=600, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -4,22 +4,22 @@ Boosted trees that stop themselves, and a blend
 
 Boosted trees of scikit-learn, the lasso and a kernel machine on one table: ten
 measurements of 442 patients, and how far their diabetes has gone a year later. Each
-model is run once, on all rows that it is given. Five folds of each run beside it, trees
-as well as updates, and say what every number of trees or updates costs on unseen rows.
+model is trained once, on all training rows. Five copies, each trained without one fold,
+grow together with it and show the error of every number of trees or updates on rows
+that they have not seen.
 
 The figure shows these paths. A dot is the stage of each model that is kept, and the
 bars are the weights of their blend: the weighted mean of the three predictions of least
 squared error on the rows that folds leave out. The band is one standard error.
 
-The table has the error on a quarter of the rows that is kept aside. Beside the three
-models stand the usual ways to set the number of trees: scikit-learn's own early
+The table has the error on a quarter of the rows that is kept aside, of the three models
+and of the usual ways to set the number of trees: scikit-learn's own early
 stopping, which judges by a tenth of the rows and does without them, and the number that
 ``GridSearchCV`` finds. The test rows are few, so errors are means over a few splits.
 
 Run ``python examples/plot_boosting.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 from time import perf_counter
 
@@ -153,6 +153,8 @@ def main(n_rows=None, n_splits=4, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

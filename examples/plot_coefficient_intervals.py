@@ -11,19 +11,18 @@ move. Debiased, every iterate says of each coefficient where the true one is.
   with their t-tests. Some columns are so like others that nobody can tell them apart:
   their intervals are enormous.
 * The 569 tumours of the breast cancer data with six of their features: a logistic
-  regression, beside maximum likelihood and its Wald intervals. Maximum likelihood is
-  somewhat too large; debiased coefficients are brought to scale.
+  regression, compared with maximum likelihood and its Wald intervals. Coefficients of
+  maximum likelihood are somewhat too large; debiased coefficients are brought to scale.
 * Simulated rows, half as many as columns, where there are no least squares. The memory
   matrix knows what the rows have taught the run, so no estimate of the noise is needed.
-  The last panel has the run: where the coefficients still move, the debiased ones stand
-  at the true ones, which are dotted.
+  The last panel shows the run: while the coefficients still move, the debiased ones
+  already agree with the true ones, which are dotted.
 
 Intervals are nominal 95%, of one coefficient at a time.
 
 Run ``python examples/plot_coefficient_intervals.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -212,6 +211,8 @@ def main(n_rows=None, max_iter=20, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -18,7 +18,6 @@ of the circle, plain (``n_components=0``) and preconditioned.
 Run ``python examples/plot_computational_reach.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -122,6 +121,8 @@ def main(n=500, n_epochs=2000, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

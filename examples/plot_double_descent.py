@@ -11,7 +11,6 @@ same fit, stopped where leave-one-out is least, has no peak: by the exact
 Run ``python examples/plot_double_descent.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -86,6 +85,8 @@ def main(n=300, counts=COUNTS, max_iter=300, n_repeats=3, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

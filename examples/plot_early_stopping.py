@@ -3,9 +3,9 @@ Models that stop themselves
 ===========================
 
 ``SelfStoppingRegressor()`` and ``SelfStoppingClassifier()`` run a few iterative models
-once, each on all rows, and combine the best iterates: folds that run beside say which
+once, each on all rows, and combine the best iterates: copies without a fold say which
 strength of the penalty and which iteration is best, and how much each model weighs.
-Here they stand beside what is usual today, on data that ship with scikit-learn:
+Here they are compared with what is usual today, on data that ship with scikit-learn:
 
 * **Diabetes**, 442 patients, with all products of their ten features: a tie.
   The lasso is the right model, and ``LassoCV`` has it too.
@@ -13,8 +13,8 @@ Here they stand beside what is usual today, on data that ship with scikit-learn:
   by far. A grid of ridge penalties over the same kernel ends up there as well, and
   takes twice as long.
 * **Noisy digits**: ten classes, with a fifth of the labels drawn anew. The models
-  fit the noise if they are let; the table sets the models as they were stopped beside
-  the same ones at their last iterates.
+  fit the noise if they run for too long: the table compares the models as they were
+  stopped with the same ones at their last iterates.
 
 A quarter of the rows is kept aside to tell the truth; the diabetes data, of few rows,
 are split five times.
@@ -22,7 +22,6 @@ are split five times.
 Run ``python examples/plot_early_stopping.py --output DIR`` to write the figure.
 """
 
-import argparse
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -173,6 +172,8 @@ def main(n_rows=None, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -2,11 +2,11 @@
 Rows of uneven norm: the published memory matrix, and row scales
 ================================================================
 
-The memory matrix of Bellec and Tan takes every row to have the leverage of the
+The memory matrix of Bellec and Tan assumes that every row has the leverage of the
 average row. Here the rows are x = g / sqrt(chi2_5 / 3), g Gaussian: each has a
 multivariate t distribution with five degrees of freedom, and a few are several
 times as long as the others. The published estimate (``risk_row_scales=False``)
-then reads low. Row scales, the default, give every row a leverage of its own.
+is then too low. Row scales, the default, give every row a leverage of its own.
 Exact leave-one-out (``loo=True``) needs no such thing, and the truth is known
 here.
 
@@ -16,7 +16,6 @@ asks for it on purpose and silences that ``UserWarning``.
 Run ``python examples/plot_elliptical_rows.py --output DIR`` to write the figure.
 """
 
-import argparse
 import warnings
 from pathlib import Path
 
@@ -116,6 +115,8 @@ def main(n=300, p=450, n_repeats=15, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

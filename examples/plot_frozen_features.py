@@ -4,10 +4,10 @@ A head on frozen features, stopped by folds
 
 A network learns to tell the digits 0 to 4 apart, and is frozen. On its 768 features a
 softmax head learns the digits 5 to 9 by Adam, from 500 drawings, each seen four times:
-shifted by a pixel, with noise of its own. The four are held out together. Five folds
-run beside the head and say after which update it is best on unseen drawings; the black
-line is what every iterate costs on such. Folds know four fifths of the drawings, and
-read somewhat high.
+shifted by a pixel, with noise of its own. The four are held out together. Five copies
+of the head, each trained without a fifth of the drawings, say after which update it is
+best on unseen ones; the black line is the true error of every iterate. The copies are
+trained on four fifths of the drawings, so their errors are somewhat too large.
 
 Both sides of the race are compiled before the clock starts. By hand, the run and its
 five folds are six runs of the same code, one after the other; as replicas they go
@@ -17,7 +17,6 @@ It needs ``pip install "skacv[jax,plot]"``. Run
 ``python examples/plot_frozen_features.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 from time import perf_counter
 
@@ -132,6 +131,8 @@ def main(n_drawings=500, width=768, max_iter=200, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -6,10 +6,10 @@ Generalised cross-validation divides the training error of a fit X b = H y by
 (1 - df / n)^2, df the trace of H. The iterates of gradient descent and of
 Nesterov's acceleration are linear in y, so each has degrees of freedom of its
 own and the formula can be written down for every iterate. It does not estimate
-the risk there: with more features than rows it comes to read several times too
-high, and under acceleration df passes n on the way, where the formula has a pole.
+the risk there: with more features than rows it becomes several times too
+large, and under acceleration df passes n on the way, where the formula has a pole.
 
-Here it stands beside exact leave-one-out, the memory matrix and the truth
+Here it is compared with exact leave-one-out, the memory matrix and the truth
 (known coefficients), on Gaussian rows and a dense signal of one and of ten times
 the variance of the noise. By the formula one stops too early. That costs next to
 nothing where the best iterate is one of the first (the weak signal), and a tenth
@@ -19,7 +19,6 @@ df the number of features in use, where the formula is fine.
 Run ``python examples/plot_gcv_fails.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -182,6 +181,8 @@ def main(n=600, p=900, n_repeats=10, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -4,8 +4,8 @@ Leave-one-out along a run of logistic regression, approximated five ways
 
 The experiment of Luo, Ren & Barber: rows of 20 Gaussian features, five of them in
 use, and logistic regression by gradient descent, proximal gradient descent (l1)
-and stochastic gradient descent. What would iterate t be without row i? Beside the
-exact answer (every row left out of a run of its own, all side by side) stand
+and stochastic gradient descent. What would iterate t be without row i? The
+exact answer (every row left out of a run of its own) is compared with
 
 * "IACV": every such run linearised around the recorded one, as published;
 * "IACV, corrected": the same with what linearising misses, evaluated now and then,
@@ -30,7 +30,6 @@ Reference: Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
 ICML, arXiv:2303.02732.
 """
 
-import argparse
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -344,6 +343,8 @@ def main(
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--full", action="store_true", help="the published size")
     parser.add_argument("--output", help="directory for the figure")

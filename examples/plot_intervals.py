@@ -15,14 +15,13 @@ are three kinds,
 * "loo": the prediction, plus and minus a quantile of the held-out residuals;
 * "risk": the same with the residuals that the memory matrix estimates,
 
-and beside them the prediction plus and minus a quantile of the training residuals.
+and, for comparison, the prediction plus and minus a quantile of the training residuals.
 All numbers are means over random splits. "Best" is the iterate of least
 ``loo_path_`` of each split.
 
 Run ``python examples/plot_intervals.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -154,6 +153,8 @@ def main(n_rows=150, n_splits=10, max_iter=300, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

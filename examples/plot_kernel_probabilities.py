@@ -5,9 +5,9 @@ Probabilities of a kernel machine that stops itself
 Kernel logistic regression without a penalty, on three data sets that ship with
 scikit-learn: whether a diabetes progresses by more than the median (10 features, a
 noisy question), breast cancer (30 features, hardly any noise), and the digits (ten
-classes, 64 pixels). Half of the rows are to fit on, a quarter of the digits. Five
-folds, fitted beside the one run, choose the kernel's ``gamma`` and the iterate of least
-log loss, and end the run.
+classes, 64 pixels). Half of the rows are for training, a quarter of the digits. Five
+folds of the one run choose the kernel's ``gamma`` and the iterate of least log loss,
+and end the run.
 
 Two questions are asked on the test rows. What does stopping save: the log loss of the
 chosen iterate against that of the last one, where the run goes on. And is it any good:
@@ -35,7 +35,6 @@ diabetes data, and has the least log loss of all on the other two.
 Run ``python examples/plot_kernel_probabilities.py --output DIR`` to write the figure.
 """
 
-import argparse
 import warnings
 from pathlib import Path
 from time import perf_counter
@@ -293,6 +292,8 @@ def main(n_rows=None, max_iter=600, n_values=6, n_splits=5, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -20,7 +20,6 @@ needs a tenth of the epochs or less.
 Run ``python examples/plot_kernel_spectra.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -113,6 +112,8 @@ def main(n_rows=1000, n_directions=100, n_epochs=1000, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -23,7 +23,6 @@ dimensions with guarantees", AISTATS, arXiv:1905.13657; Luo, Ren and Barber (202
 "Iterative approximate cross-validation", ICML, arXiv:2303.02732.
 """
 
-import argparse
 import warnings
 from pathlib import Path
 
@@ -142,6 +141,8 @@ def main(n=150, p=1000, values=VALUES_OF_C, max_iter=2000, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

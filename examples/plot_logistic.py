@@ -21,7 +21,6 @@ splits, "±" is the standard error that skacv reports; all run on one thread.
 Run ``python examples/plot_logistic.py --output DIR`` to write the figure.
 """
 
-import argparse
 import warnings
 from functools import partial
 from pathlib import Path
@@ -233,6 +232,8 @@ def main(n_rows=None, n_splits=3, patience=100, n_values=30, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -15,7 +15,6 @@ such data if you can afford them.
 Run ``python examples/plot_logistic_risk.py --output DIR`` to write the figure.
 """
 
-import argparse
 import warnings
 from pathlib import Path
 from time import perf_counter
@@ -144,6 +143,8 @@ def main(share=1.0, n_splits=5, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

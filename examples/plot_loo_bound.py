@@ -25,7 +25,6 @@ Reference: Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
 arXiv:2303.02732, which proves the rates.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -141,6 +140,8 @@ def main(sizes=(250, 1000), output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

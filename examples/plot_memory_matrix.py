@@ -5,7 +5,7 @@ Bellec & Tan's experiment: the risk of every iterate of ISTA
 A sparse linear model with more features than rows. ISTA is run once; the
 memory matrix estimates what every iterate costs on unseen rows, noise
 included, knowing neither the coefficients nor the noise. Here both are known,
-so the truth stands beside the estimate.
+so the truth can be drawn with the estimate.
 
 By default everything is a tenth of the published size. With ``--full`` (10,000
 rows, 15,000 features, 100 iterates; about 2 GB of memory) it takes tens of
@@ -17,7 +17,6 @@ algorithms in linear models with application to early stopping",
 arXiv:2404.17856.
 """
 
-import argparse
 from pathlib import Path
 from time import perf_counter
 
@@ -86,6 +85,8 @@ def main(n=1000, p=1500, n_nonzero=100, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--full", action="store_true", help="the published size")
     parser.add_argument("--output", help="directory for the figure")

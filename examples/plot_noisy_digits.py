@@ -13,7 +13,6 @@ penalties, and a support vector classifier over ten.
 Run ``python examples/plot_noisy_digits.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 from time import perf_counter
 
@@ -131,6 +130,8 @@ def main(n_rows=None, max_iter=300, n_values=10, n_splits=3, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -18,7 +18,6 @@ Run ``python examples/plot_one_pass.py --output DIR`` to write the figure, with
 ``--rows 5000000`` on a file of 4 GB.
 """
 
-import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -145,6 +144,8 @@ def main(n_rows=500_000, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--output", help="directory for the figure")

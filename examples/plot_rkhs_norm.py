@@ -18,7 +18,6 @@ nothing: K alpha are the predictions that the run has anyway.
 Run ``python examples/plot_rkhs_norm.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -114,6 +113,8 @@ def main(sizes=SIZES, n_repeats=3, max_iter=300, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

@@ -6,7 +6,7 @@ Linear models whose noise has no variance, fitted by (proximal) gradient descent
 the Huber or the pseudo-Huber loss, on all rows or on a fresh random batch for every
 update. The memory matrix of these losses estimates the squared error of every iterate
 on unseen rows, noise included, from the one run. Rows are Gaussian here and the
-coefficients are known, so the truth stands beside the estimate.
+coefficients are known, so the truth can be drawn with the estimate.
 
 By default every size is a tenth of the published one. With ``--full`` (10,000 rows and
 up to 12,000 features; 100 repeats there, one here) it takes some minutes.
@@ -15,7 +15,6 @@ Reference: Tan and Bellec (2024), "Estimating generalization performance along t
 trajectory of proximal SGD in robust regression", arXiv:2410.02629.
 """
 
-import argparse
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -157,6 +156,8 @@ def main(share=0.1, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--full", action="store_true", help="the published sizes")
     parser.add_argument("--output", help="directory for the figure")

@@ -20,7 +20,6 @@ values of ``C``; on these data it is slightly better.
 Run ``python examples/plot_stopping_matters.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -189,6 +188,8 @@ def main(n_rows=None, max_iter=1500, n_splits=5, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

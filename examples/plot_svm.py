@@ -23,7 +23,6 @@ thread.
 Run ``python examples/plot_svm.py --output DIR`` to write the figure.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -262,6 +261,8 @@ def main(n=300, p=20, n_updates=1000, n_rows=600, n_values=20, n_splits=3, outpu
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

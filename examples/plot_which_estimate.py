@@ -19,7 +19,6 @@ Rows in groups, or in time, want the splitter that respects them, whatever their
 Run ``python examples/plot_which_estimate.py --output DIR`` to write the figure.
 """
 
-import argparse
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -104,6 +103,8 @@ def main(n_sizes=40, output=None):
 
 
 if __name__ == "__main__":
+    import argparse
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
     main(output=parser.parse_args().output)

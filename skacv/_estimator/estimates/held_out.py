@@ -51,8 +51,8 @@ class OfOneIterate(ArrayPath):
         if range(len(self))[iterates] != range(self._t, self._t + 1):
             raise ValueError(
                 "TrajectoryEarlyStoppingCV keeps the held-out predictions of the "
-                f"chosen iterate, {self._t}, alone: those of others are had from its "
-                "estimator, fitted by itself."
+                f"chosen iterate, {self._t}, only: fit its estimator by itself for "
+                "those of the other iterates."
             )
         return self._predictions[None]
 
