@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
@@ -20,7 +21,7 @@ SCALES = {"symlog": {"linthresh": 10}}
 
 
 def recorded_estimator(estimator, X=None):
-    """The fitted estimator with the paths, and X as it sees it."""
+    # The fitted estimator with the paths, and X as it sees it.
     last, X = last_step(estimator, X)
     check_is_fitted(last)
     inner = getattr(last, "estimator_", last)
@@ -48,10 +49,7 @@ def iteration_scale(estimator, n_shown=0):
 
 
 def coef_path_of(estimator, target):
-    """The coefficients of every iterate for one target.
-
-    Shapes: returned (n_iter + 1, n_features).
-    """
+    # The coefficients of every iterate for one target, (n_iter + 1, n_features).
     path = estimator.coef_path_
     path = path[:, None] if path.ndim == 2 else path
     if target not in range(path.shape[1]):
@@ -62,15 +60,20 @@ def coef_path_of(estimator, target):
 class Display:
     """A figure of one pair of axes."""
 
-    # A subclass has ``estimator_name`` and defines ``_draw(ax)``, which draws all but
-    # the title and returns the text of the title.
+    # A subclass has ``estimator_name`` and defines ``_draw(ax, **kwargs)``, which draws
+    # all but the title and returns the text of the title.
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Plot on ``ax``, or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
+        name : str, default=None
+            What the title begins with; None is the name of the estimator.
+        **kwargs : dict
+            Keyword arguments of matplotlib for the lines or points in ``lines_`` or
+            ``points_``.
 
         Returns
         -------
@@ -85,10 +88,10 @@ class Display:
             ) from error
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
-        title = self._draw(ax)
+        title, name = self._draw(ax, **kwargs), name or self.estimator_name
         ax.spines[["top", "right"]].set_visible(False)
-        if self.estimator_name is not None:
-            ax.set_title(f"{self.estimator_name}: {title}", loc="left")
+        if name is not None:
+            ax.set_title(f"{name}: {title}", loc="left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -96,17 +99,18 @@ class Display:
 class PathDisplay(Display):
     """A plot along the iterations, with a line at the one in use and a legend."""
 
-    def _draw(self, ax):
-        n_iterates, title = self._draw_paths(ax)
+    def _draw(self, ax, **kwargs):
+        n_iterates, title = self._draw_paths(ax, **kwargs)
         ax.set_xscale(self.xscale, **SCALES.get(self.xscale, {}))
         ax.set_xlim(0, max(n_iterates - 1, 1))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.set_xlabel("iteration")
+        threshold = SCALES.get(self.xscale, {}).get("linthresh", np.inf)
+        scale = f" (log scale from {threshold} on)" if n_iterates > threshold else ""
+        ax.set_xlabel(f"iteration{scale}")
         ax.legend(frameon=False, fontsize="small", **self._place_of_legend())
         return title
 
     def _mark_iteration(self, ax):
-        """A vertical line at the iterate in use."""
         ax.axvline(
             self.iteration,
             color=GREY,

@@ -64,7 +64,15 @@ class CoefficientPathDisplay(PathDisplay):
     xscale: str = "symlog"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, target: int = 0, ax: Any = None) -> Self:
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        target: int = 0,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Plot the coefficients of a fitted estimator.
 
         Parameters
@@ -76,6 +84,10 @@ class CoefficientPathDisplay(PathDisplay):
             Index of the target, if there are several.
         ax : matplotlib Axes, default=None
             Axes to plot on; None makes a new figure.
+        name : str, default=None
+            What the title begins with; None is the name of the estimator.
+        **kwargs : dict
+            Keyword arguments of matplotlib for the lines in ``lines_``.
 
         Returns
         -------
@@ -100,9 +112,9 @@ class CoefficientPathDisplay(PathDisplay):
             estimator_name=type(inner).__name__,
             xscale=iteration_scale(inner),
         )
-        return display.plot(ax=ax)
+        return display.plot(ax=ax, name=name, **kwargs)
 
-    def _draw_paths(self, ax):
+    def _draw_paths(self, ax, **kwargs):
         path, names = self.coef_path, self.feature_names
         ever = np.flatnonzero((path != 0).any(axis=0))
         order = ever[np.argsort(-np.abs(path[self.iteration, ever]), kind="stable")]
@@ -112,7 +124,7 @@ class CoefficientPathDisplay(PathDisplay):
             if rank < 8:  # as many as a legend can name
                 label = f"feature {j}" if names is None else names[j]
                 style = NAMED | {"color": f"C{rank}", "label": label}
-            self.lines_ += ax.plot(path[:, j], **style)
+            self.lines_ += ax.plot(path[:, j], **(style | kwargs))
         ax.axhline(0, color="black", linewidth=0.6)
         self._mark_iteration(ax)
         ax.set_ylabel("coefficient")
@@ -187,6 +199,8 @@ class CoefficientIntervalDisplay(PathDisplay):
         X_unlabelled: Any = None,
         target: int = 0,
         ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Plot the intervals of a fitted estimator.
 
@@ -212,6 +226,10 @@ class CoefficientIntervalDisplay(PathDisplay):
             Index of the target, if there are several.
         ax : matplotlib Axes, default=None
             Axes to plot on; None makes a new figure.
+        name : str, default=None
+            What the title begins with; None is the name of the estimator.
+        **kwargs : dict
+            Keyword arguments of matplotlib for the lines in ``lines_``.
 
         Returns
         -------
@@ -259,20 +277,30 @@ class CoefficientIntervalDisplay(PathDisplay):
             estimator_name=type(inner).__name__,
             xscale=xscale,
         )
-        return display.plot(ax=ax)
+        return display.plot(ax=ax, name=name, **kwargs)
 
-    def _draw_paths(self, ax):
+    def _draw_paths(self, ax, **kwargs):
         self.lines_, self.coef_lines_ = [], []
         for k, name in enumerate(self.feature_names):
-            self._draw_column(ax, k, name)
+            self._draw_column(ax, k, name, **kwargs)
         ax.axhline(0, color="black", linewidth=0.6)
         self._mark_iteration(ax)
         ax.set_ylabel(f"coefficient, {100 * self.coverage:g}% interval")
         return len(self.coef_path), "coefficients, debiased"
 
-    def _draw_column(self, ax, k, name):
+    def _draw_column(self, ax, k, name, **kwargs):
         """A debiased coefficient with its band, and the coefficient as it is."""
-        color = PALETTE[k % len(PALETTE)]
+        style = {
+            "marker": "o",
+            "markersize": 3,
+            "linewidth": 1.6,
+            "label": f"{name}, debiased",
+            "color": PALETTE[k % len(PALETTE)],
+            "zorder": 3,
+            **kwargs,
+        }
+        self.lines_ += ax.plot(self.iterations, self.estimate[:, k], **style)
+        color = self.lines_[-1].get_color()
         # An end that is nowhere is not drawn.
         lower, upper = (
             np.where(np.isfinite(end[:, k]), end[:, k], np.nan)
@@ -280,16 +308,6 @@ class CoefficientIntervalDisplay(PathDisplay):
         )
         ax.fill_between(
             self.iterations, lower, upper, color=color, alpha=0.15, linewidth=0
-        )
-        self.lines_ += ax.plot(
-            self.iterations,
-            self.estimate[:, k],
-            marker="o",
-            markersize=3,
-            linewidth=1.6,
-            label=f"{name}, debiased",
-            color=color,
-            zorder=3,
         )
         self.coef_lines_ += ax.plot(
             self.coef_path[:, k],

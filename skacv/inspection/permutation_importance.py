@@ -86,6 +86,8 @@ class PermutationImportanceDisplay(Display):
         random_state: Any = None,
         max_features: int = 20,
         ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Permute the columns of unseen rows, and plot what that costs.
 
@@ -116,6 +118,10 @@ class PermutationImportanceDisplay(Display):
             Number of columns to draw, those with the largest mean importances.
         ax : matplotlib Axes, default=None
             Axes to plot on; None makes a new figure.
+        name : str, default=None
+            What the title begins with; None is the name of the estimator.
+        **kwargs : dict
+            Keyword arguments of matplotlib for the points, as of ``errorbar``.
 
         Returns
         -------
@@ -162,16 +168,15 @@ class PermutationImportanceDisplay(Display):
             estimator_name=type(estimator).__name__,
             max_features=max_features,
         )
-        return display.plot(ax=ax)
+        return display.plot(ax=ax, name=name, **kwargs)
 
-    def _draw(self, ax):
+    def _draw(self, ax, **kwargs):
         mean, spread = self.importances.mean(axis=1), self.importances.std(axis=1)
         order = np.argsort(-mean, kind="stable")[: self.max_features]
         heights = np.arange(len(order))
         ax.axvline(0, color=GREY, linewidth=0.6)
-        drawn = ax.errorbar(
-            mean[order], heights, xerr=spread[order], fmt="o", color=BLUE, capsize=3
-        )
+        style = {"fmt": "o", "color": BLUE, "capsize": 3, **kwargs}
+        drawn = ax.errorbar(mean[order], heights, xerr=spread[order], **style)
         self.points_ = drawn.lines[0]
         ax.set_yticks(heights, [self.feature_names[j] for j in order])
         ax.invert_yaxis()

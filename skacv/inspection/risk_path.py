@@ -115,6 +115,8 @@ class RiskPathDisplay(PathDisplay):
         y_test: ArrayLike | None = None,
         *,
         ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Plot the risk estimates of a fitted estimator.
 
@@ -134,6 +136,11 @@ default=None
             Their targets.
         ax : matplotlib Axes, default=None
             Axes to plot on; None makes a new figure.
+        name : str, default=None
+            What the title begins with; None is the name of the model that is
+            drawn, or "blend".
+        **kwargs : dict
+            Keyword arguments of matplotlib for the lines of the estimates.
 
         Returns
         -------
@@ -156,16 +163,16 @@ default=None
         staged_loss = inner.staged_loss if is_own else partial(_log_losses, inner)
         test_path = None if X_test is None else staged_loss(X_test, y_test)
         estimates, criterion = _estimates(inner) if is_own else {}, None
-        name, member_paths = type(inner).__name__, {}
+        drawn, member_paths = type(inner).__name__, {}
         if getattr(stopping, "criterion_", None) in ESTIMATES:  # no scorer
             criterion = stopping.criterion_
             # Members with another loss have another axis.
-            name, alike = stopping.best_member_, stopping._alike
+            drawn, alike = stopping.best_member_, stopping._alike
             member_paths = {member: stopping.member_paths_[member] for member in alike}
             # Members are compared on the rows that all have held out.
             if is_own:
                 error = estimates[criterion][1]
-            estimates[criterion] = member_paths.pop(name), error
+            estimates[criterion] = member_paths.pop(drawn), error
         display = cls(
             estimates=estimates,
             train_path=inner.train_path_ if is_own else None,
@@ -173,7 +180,7 @@ default=None
             criterion=criterion,
             test_path=test_path,
             tested=inner.recorded_iterations(),
-            estimator_name=name,
+            estimator_name=drawn,
             xscale=iteration_scale(
                 inner, max(map(len, member_paths.values()), default=0)
             ),
@@ -181,10 +188,12 @@ default=None
             member_paths=member_paths,
             weights=weights if sum(map(bool, weights.values())) > 1 else None,
         )
-        return display.plot(ax=ax)
+        if display.weights and name is None:
+            name = "blend"
+        return display.plot(ax=ax, name=name, **kwargs)
 
-    def _draw_paths(self, ax):
-        self._draw_estimates(ax)
+    def _draw_paths(self, ax, **kwargs):
+        self._draw_estimates(ax, **kwargs)
         self._draw_others(ax)
         self._draw_errors(ax)
         self._draw_mark(ax)
@@ -195,7 +204,8 @@ default=None
         drawn += (self.member_paths or {}).values()
         if self.train_path is not None:
             drawn.append(self.train_path)
-        return max(map(len, drawn)), "risk of every iterate"
+        of_members = " of its members" if self.weights else ""
+        return max(map(len, drawn)), f"risk of every iterate{of_members}"
 
     def _place_of_legend(self):
         """Beside the curves if these are many, above the bars of weights."""
@@ -203,17 +213,18 @@ default=None
             return {"loc": "upper left", "bbox_to_anchor": (1, 1)}
         return super()._place_of_legend() if self.member_paths else {}
 
-    def _draw_estimates(self, ax):
+    def _draw_estimates(self, ax, **kwargs):
         self.lines_ = {}
         styles = dict(zip(ESTIMATES, cycle(STYLES)))
         for name, (path, se_path) in self.estimates.items():
             label = f"{ESTIMATES[name].label} ± s.e."
-            (self.lines_[name],) = ax.plot(path, label=label, **styles[name])
+            style = {"label": label, **styles[name], **kwargs}
+            (self.lines_[name],) = ax.plot(path, **style)
             ax.fill_between(
                 np.arange(len(path)),
                 path - se_path,
                 path + se_path,
-                color=styles[name]["color"],
+                color=self.lines_[name].get_color(),
                 alpha=0.12,
                 linewidth=0,
             )

@@ -63,6 +63,30 @@ def test_risk_path(data):
     assert display.figure_ is display.ax_.figure
 
 
+@pytest.mark.parametrize(
+    "display_class",
+    [RiskPathDisplay, CoefficientPathDisplay, CoefficientIntervalDisplay],
+)
+def test_name_and_keywords_of_lines(display_class, data):
+    model = TrajectoryLasso(0.1, keep_data=True, max_iter=8).fit(*data)
+    display = display_class.from_estimator(model, name="mine", linewidth=7)
+    lines = getattr(display.lines_, "values", lambda: display.lines_)()
+    assert {line.get_linewidth() for line in lines} == {7}
+    assert display.ax_.get_title(loc="left").startswith("mine: ")
+    assert display.ax_.get_xlabel() == "iteration"
+    again = display.plot(color="black")
+    lines = getattr(again.lines_, "values", lambda: again.lines_)()
+    assert {line.get_color() for line in lines} == {"black"}
+    assert again.ax_.get_title(loc="left").startswith("TrajectoryLasso: ")
+
+
+def test_scales_of_iterations_are_marked(data):
+    model = IterativeRidge(0.0, max_iter=200, tol=0).fit(*data)
+    display = RiskPathDisplay.from_estimator(model)
+    assert display.ax_.get_xscale() == "symlog"
+    assert display.ax_.get_xlabel() == "iteration (log scale from 10 on)"
+
+
 def test_risk_path_of_a_classifier(data):
     X, y = data
     label = np.where(y > 1, "high", "low")
@@ -137,7 +161,8 @@ def test_all_members_are_drawn(data):
     assert list(mark.get_xdata()) == [model.best_iter_]
     assert list(mark.get_ydata()) == [model.best_score_]
     assert set(others) < set(named(display))
-    assert display.ax_.get_title(loc="left").startswith(model.best_member_)
+    title = f"{model.best_member_}: risk of every iterate"
+    assert display.ax_.get_title(loc="left") == title
     longest = max(map(len, model.member_paths_.values())) - 1
     assert display.ax_.get_xlim() == (0, longest)
     colors = [line.get_color() for line in display.other_lines_.values()]
@@ -156,6 +181,8 @@ def test_a_blend_has_bars_of_weights_beside_the_paths(rng):
     display = RiskPathDisplay.from_estimator(make_pipeline(model), X[60:], y[60:])
     widths = {name: bar.get_width() for name, bar in display.weight_bars_.items()}
     assert widths == model.weights_
+    title = "blend: risk of every iterate of its members"
+    assert display.ax_.get_title(loc="left") == title
     best = model.best_member_
     (other,) = set(model.weights_) - {best}
     assert list(display.other_lines_) == [other]
