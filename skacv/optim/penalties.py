@@ -43,6 +43,8 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
+from .blocks import LARGE_BYTES, blocks
+
 __all__ = [
     "L1",
     "MCP",
@@ -82,7 +84,12 @@ class Penalty:
 
     def values(self, coef: np.ndarray) -> np.ndarray:
         """g of many iterates, (n_iterates, n_columns, n_outputs) -> (n_iterates,)."""
-        return self.terms(np.moveaxis(coef, 0, 2)).sum(axis=(0, 1), dtype=np.float64)
+        values = np.empty(len(coef))
+        # The terms of all iterates would take several times the memory of the path.
+        for part in blocks(len(coef), 8 * coef[:1].size, LARGE_BYTES):
+            terms = self.terms(np.moveaxis(coef[part], 0, 2))
+            values[part] = terms.sum(axis=(0, 1), dtype=np.float64)
+        return values
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         return point
