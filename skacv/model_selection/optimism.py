@@ -87,7 +87,11 @@ def chosen_in_draws(recorded, rule, group_of, counts, kept, deadline=None):
             check_time(deadline)
         labels = group_of[candidate.losses.rows]
         sums, sums_of_weights = candidate.losses.sums(labels, counts.shape[1])
-        sums = sums[candidate.iterations]
+        # Models have weights of rows in units of their own: here a row weighs one in
+        # the mean, whichever candidate a draw chooses.
+        unit = sums_of_weights.sum() / len(labels)
+        sums = sums[candidate.iterations] / unit
+        sums_of_weights = sums_of_weights / unit
         with np.errstate(invalid="ignore", divide="ignore"):
             paths = (counts @ sums.T) / (counts @ sums_of_weights)[:, None]
         if candidate.index == kept[0]:

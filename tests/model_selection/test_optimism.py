@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import scale
 from sklearn.utils import check_random_state
@@ -12,6 +13,7 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    Staged,
     TrajectoryEarlyStoppingCV,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
@@ -35,6 +37,8 @@ def data(rng):
 MEMBERS = {
     "lasso": TrajectoryLasso("path", max_iter=5, risk=False, cv=4),
     "ridge": IterativeRidge(0.0, max_iter=40, risk=False, cv=4),
+    # Staged models have other units of weights.
+    "trees": Staged(GradientBoostingRegressor(n_estimators=20, random_state=0), cv=4),
 }
 
 
@@ -65,7 +69,9 @@ def by_loops(costs, weights, errors, rule, seed, drawn_before):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("rule", ["min", "one_se"])
-@pytest.mark.parametrize("names", [["lasso"], ["ridge"], ["lasso", "ridge"]])
+@pytest.mark.parametrize(
+    "names", [["lasso"], ["ridge"], ["lasso", "ridge"], ["ridge", "trees"]]
+)
 def test_the_corrected_score_is_that_of_loops(names, rule, weighted, data, rng):
     X, y = data
     weights = rng.uniform(0.5, 2, 60) if weighted else np.ones(60)
@@ -75,11 +81,15 @@ def test_the_corrected_score_is_that_of_loops(names, rule, weighted, data, rng):
     model.fit(X, y, sample_weight=weights)
     costs, errors = [], []
     for _, member in estimator:
-        fitted = member.set_params(loo=False).fit(X, y, sample_weight=weights)
+        settings = {} if isinstance(member, Staged) else {"loo": False}
+        fitted = clone(member).set_params(**settings)
+        fitted.fit(X, y, sample_weight=weights)
         rows = np.hstack(fitted.cv_indices_)
         own = (fitted.cv_prediction_path_ - y[rows]) ** 2
-        costs.append(own[:, np.argsort(rows)])
-        errors.append(fitted.cv_se_path_)
+        # Models without a tree cannot be chosen.
+        first = int(isinstance(member, Staged))
+        costs.append(own[first:, np.argsort(rows)])
+        errors.append(fitted.cv_se_path_[first:])
     expected = by_loops(costs, weights, errors, rule, 7, [2**31 - 1])
     assert model.best_score_corrected_ == pytest.approx(expected)
     assert model.best_score_corrected_se_ > 0
