@@ -19,10 +19,13 @@ version = release = skacv.__version__
 
 extensions = [
     "mathml",
+    "members",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "inherited_source",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -78,6 +81,8 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "show_toc_level": 2,
+    # Quickstart, user guide, examples and API; the others are in a menu.
+    "header_links_before_dropdown": 4,
     "navigation_with_keys": False,
     "secondary_sidebar_items": {
         "**": ["page-toc", "sg_download_links"],
@@ -89,10 +94,10 @@ html_theme_options = {
 }
 # Pages that are no section: their width goes to the text.
 ALONE = (
-    "index quickstart coming_from estimates theory exactness comparison "
+    "index api quickstart coming_from estimates theory exactness comparison "
     "measured_pairs references changelog extending design contributing"
 )
-html_sidebars = {page: [] for page in ALONE.split()}
+html_sidebars = {page: [] for page in [*ALONE.split(), "_modules/**"]}
 
 # Pages of others, by the name of what they document.
 ELSEWHERE = {
@@ -109,6 +114,7 @@ SECTIONS = {
         "accuracy_score": "accuracy-score",
     }.items()
 }
+SECTIONS["metadata_routing"] = "https://scikit-learn.org/stable/metadata_routing.html"
 # A name that ends in an underscore, outside of literals, roles and prompts.
 FITTED_NAME = re.compile(r"``.*?``|`[^`]*`|\b([A-Za-z]\w*)_(?![\w`])")
 
@@ -121,6 +127,22 @@ def link_elsewhere(app, env, node, contnode):
         if target.startswith(prefix):
             address = pattern.format(target)
     return address and reference("", "", contnode, refuri=address)
+
+
+def link_within(app, env, node, contnode):
+    """A link to a name of the package, from where Sphinx does not look for it."""
+    if node.get("refdomain") != "py":
+        return
+    page, role, target = node["refdoc"], node["reftype"], node["reftarget"]
+    domain = env.get_domain("py")
+    # Docstrings of a subpackage name classes of the package, and docstrings that
+    # SelfStoppingRegressor inherits name methods that only its base class has.
+    for owner in ("skacv", "skacv.TrajectoryEarlyStoppingCV"):
+        name = f"{owner}.{target}"
+        if link := domain.resolve_xref(
+            env, page, app.builder, role, name, node, contnode
+        ):
+            return link
 
 
 def keep_underscores(app, what, name, obj, options, lines):
@@ -162,6 +184,7 @@ def link_pages_to_pages(app, docname, content):
 def setup(app):
     app.connect("include-read", link_to_pages)
     app.connect("source-read", link_pages_to_pages)
+    app.connect("missing-reference", link_within)
     app.connect("missing-reference", link_elsewhere)
     # After numpydoc.
     app.connect("autodoc-process-docstring", keep_underscores, priority=900)

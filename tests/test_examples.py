@@ -1,12 +1,15 @@
-"""Every example runs, at a tiny size."""
+"""Every study runs, at a tiny size; what tutorials say is what they print."""
 
+import ast
 import re
 import runpy
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import train_test_split
 
 from benchmarks.examples import missing_extras
 from skacv import IterativeRidge
@@ -22,6 +25,7 @@ from skacv.risk.held_out_rows import LeaveOutRule, LeftOutRows
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.text import Text  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = {
@@ -82,6 +86,10 @@ TINY = {
 }
 
 
+# What the texts of a tutorial claim, by its name; the claims have its globals.
+TUTORIALS = {}
+
+
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
@@ -93,7 +101,7 @@ def names_of(example):
 
 
 def test_none_is_forgotten():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(TINY)
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*TINY, *TUTORIALS}
 
 
 def test_gallery_shows_every_example_once():
@@ -101,7 +109,7 @@ def test_gallery_shows_every_example_once():
     cards = re.findall(r"^   \.\./examples/(\w+)\.py$", page, re.MULTILINE)
     pages = re.findall(r"^   (plot_\w+)$", page, re.MULTILINE)
     assert cards == pages
-    assert sorted(cards) == sorted(TINY)
+    assert sorted(cards) == sorted([*TINY, *TUTORIALS])
 
 
 # Peers of few rows may not converge, or have classes of fewer rows than folds.
@@ -164,3 +172,145 @@ def test_steps_of_batches_are_halved_as_published():
     assert halved.tolist() == [100, 300, 700, 1500]
     assert steps[0] == 0.5
     assert steps[-1] == 0.5 / 16
+
+
+def claims_of_booster(said):
+    best, path = said.model.best_iter_, said.model.path_
+    assert best == said.model.best_params_["max_iter"] == np.argmin(path)
+    assert said.n_grown == len(path) - 1 == best + 50
+    assert path[-1] > 1.02 * path[best]
+    least, kept = min(said.test_path), said.test_path[best - 1]
+    assert kept == pytest.approx(said.test_error)
+    assert np.argmin(said.test_path) + 1 < best
+    assert 0.9 * kept < least < 0.9 * min(said.test_path[0], said.test_path[-1])
+    train_path = said.display.train_path
+    assert (np.diff(train_path[np.isfinite(train_path)]) < 0).all()
+
+    itself, fifth = said.by_itself, said.by_a_fifth
+    errors = {name: np.array(values) for name, values in said.errors.items()}
+    mean = {name: values.mean() for name, values in errors.items()}
+    assert len(errors[itself]) == 6
+    assert mean[itself] < 0.99 * mean[fifth]
+    assert np.ptp(said.n_trees[itself]) < 0.7 * np.ptp(said.n_trees[fifth])
+    assert mean["30 trees"] == pytest.approx(mean[itself], rel=0.01)
+    assert 1.05 * mean[itself] < mean["100 trees"] < 0.95 * mean["300 trees"]
+    assert type(said.trees)().max_iter == 100
+    assert (errors[fifth] < errors[itself]).any()
+    assert (errors["100 trees"] > errors[itself]).all()
+
+    score, corrected = np.mean(said.scores), np.mean(said.corrected)
+    assert score < corrected < mean[itself]
+    assert mean[itself] - corrected < np.mean(said.standard_errors)
+
+    settings, rates = said.results["params"], said.grid["learning_rate"]
+    left_out = zip(settings, said.results["left_out"])
+    ended = [setting["learning_rate"] for setting, why in left_out if why]
+    assert ended == 2 * [rates[-1]]
+    assert len(settings) == 6
+    assert said.race.best_params_["learning_rate"] == rates[0]
+    trees = [setting["max_iter"] for setting in settings if "max_iter" in setting]
+    assert said.race.best_params_["max_iter"] == max(trees)
+    assert said.race_error < 0.99 * said.test_error
+
+
+def claims_of_frame(said):
+    assert said.X["smoothness"].isna().mean() == pytest.approx(0.2, abs=0.03)
+    assert list(said.model.encoder_.dropped_) == ["sample"]
+    assert {"clinic", "date"} < set(said.model.encoder_.kinds_)
+
+    board = said.board.set_index("member")
+    assert len(board) == 6
+    assert board.index[0] == "blend"
+    assert (board["score"].iloc[1:] > 1.02 * board.loc["blend", "score"]).all()
+    assert (board["weight"].iloc[1:] > 0).sum() > 2
+    assert board.loc["extra trees", "weight"] == 0
+    assert abs(said.test_loss - said.expected) < 2 * said.error
+    largest = board["weight"].iloc[1:].idxmax()
+    assert said.display.estimator_name == largest
+    assert said.display.iteration == board.loc[largest, "best_iter"]
+
+    means = said.importance.importances.mean(axis=1)
+    means = dict(zip(said.importance.feature_names, means))
+    first, second, *_ = sorted(means, key=means.get, reverse=True)
+    assert {first, second} == {"concave points", "texture"}
+    assert max(abs(means["clinic"]), abs(means["date"])) < 0.2 * means[second]
+    assert means["sample"] == 0
+
+    assert said.same
+    assert said.sizes[1] < 0.5 * said.sizes[0]
+    assert said.new["clinic"].iloc[0] not in set(said.X_train["clinic"])
+    assert said.new["area"].isna().tolist() == [False, True, False]
+    assert not said.X_train["area"].isna().any()
+    assert list(said.new) == list(said.X)[::-1]
+    assert (said.report["malignant"] - said.report["as it was"]).abs().max() < 0.02
+
+
+def claims_of_sure(said):
+    three = said.score, said.corrected, said.test_error
+    assert np.ptp(three) < 0.9 * min(said.score_se, said.corrected_se)
+    score, corrected, error = (
+        np.mean(values)
+        for values in (said.scores, said.corrected_scores, said.test_errors)
+    )
+    assert len(said.scores) == 20
+    assert score < 0.98 * error
+    assert corrected == pytest.approx(error, rel=0.01)
+
+    np.testing.assert_allclose(np.mean(said.coverages, axis=0), said.levels, atol=0.03)
+    widths = np.ptp(said.interval, axis=1)
+    assert grows_with(said.model.predict(said.X_test), widths)
+    y_train, _ = train_test_split(said.y, train_size=150, random_state=0)
+    held_out = said.model.held_out_prediction_
+    assert grows_with(held_out, abs(y_train - held_out))
+
+    board = said.board.set_index("member")
+    assert np.ptp(board["score"]) < 0.5 * board["score_se"].min()
+    assert said.first == board.index[1]
+    assert len(said.differences) == 2
+    for mean, standard_error in said.differences.values():
+        assert 0 < mean < 0.9 * standard_error < 0.3 * board["score_se"].min()
+    assert 10 < sum(said.first_is_best) < 18
+    assert error < 0.995 * np.mean(said.first_errors)
+
+    test_path, path = said.display.test_path[said.best :], said.model.path_[said.best :]
+    assert 1.002 < path[-1] / path[0] < 1.05
+    assert 1.002 < test_path[-1] / test_path[0] < 1.05
+    assert test_path[0] - test_path.min() < 0.1 * said.model.possible_gain_
+    assert said.n_held == len(said.gains) == 20
+
+
+def grows_with(predictions, values):
+    """Whether values are larger where predictions are."""
+    low, *_, high = np.array_split(values[np.argsort(predictions)], 3)
+    return low.mean() < 0.8 * high.mean()
+
+
+TUTORIALS = {
+    "plot_tutorial_booster": claims_of_booster,
+    "plot_tutorial_frame": claims_of_frame,
+    "plot_tutorial_sure": claims_of_sure,
+}
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def text_of(tutorial):
+    """What a tutorial says beside its code, without literals."""
+    source = (EXAMPLES / f"{tutorial}.py").read_text()
+    text = [ast.get_docstring(ast.parse(source))]
+    text += re.findall(r"^# (?!%%)(.*)", source, re.MULTILINE)
+    return re.sub(r"``.*?``", "", "\n".join(text))
+
+
+@pytest.mark.parametrize("tutorial", TUTORIALS)
+def test_tutorial_says_what_it_shows(tutorial, monkeypatch, capsys):
+    monkeypatch.setattr(plt, "show", lambda: None)
+    with plt.rc_context():
+        said = SimpleNamespace(**names_of(tutorial))
+    printed = set(NUMBER.findall(capsys.readouterr().out))
+    assert set(NUMBER.findall(text_of(tutorial))) <= printed
+    TUTORIALS[tutorial](said)
+    # Two figures, to be read at 700 pixels.
+    for figure in map(plt.figure, [1, 2]):
+        assert figure.get_figwidth() == 7
+        texts = [text for text in figure.findobj(Text) if text.get_text()]
+        assert min(text.get_fontsize() for text in texts) >= 9

@@ -1,13 +1,22 @@
 """Formulas as MathML, which browsers draw themselves: nothing is fetched."""
 
+import re
+
 from docutils.nodes import SkipNode
 from docutils.utils.math import pick_math_environment
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util.math import get_node_equation_number
 
+# docutils knows all dots of LaTeX but these.
+DOTS = re.compile(r"\\dots\b")
+
+
+def latex_of(node):
+    return DOTS.sub(r"\\ldots", node.astext())
+
 
 def visit_math(translator, node):
-    translator.body.append(tex2mathml(node.astext()))
+    translator.body.append(tex2mathml(latex_of(node)))
     raise SkipNode
 
 
@@ -15,7 +24,7 @@ def visit_displaymath(translator, node):
     if node["number"]:
         number = get_node_equation_number(translator, node)
         translator.body.append(f'<span class="eqno">({number})</span>')
-    text = node.astext()
+    text = latex_of(node)
     if "\\\\" in text:
         environment = pick_math_environment(text)
         text = f"\\begin{{{environment}}}{text}\\end{{{environment}}}"

@@ -88,6 +88,8 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
            large batch training", MLSys, arXiv:1806.06144.
     .. [2] Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural
            networks", ICML, arXiv:1706.04599.
+    .. [3] Rudi, Camoriano and Rosasco (2015), "Less is more: Nystroem computational
+           regularization", NIPS, arXiv:1507.04717.
 
     Examples
     --------

@@ -1,0 +1,93 @@
+"""What the page of a class lists: the methods that it has, and every attribute once."""
+
+import re
+from functools import cached_property
+from inspect import getattr_static, getdoc, isclass
+from pathlib import Path
+
+from numpydoc.docscrape import ClassDoc
+from numpydoc.docscrape_sphinx import SphinxDocString
+from sphinx.ext.autosummary import import_by_name
+
+from skacv import TrajectoryEarlyStoppingCV
+from skacv.model_selection import RecordsTrajectory
+
+# Of the methods that scikit-learn gives to its estimators, those that users call.
+OF_SCIKIT_LEARN = set(
+    "fit predict predict_log_proba predict_proba decision_function transform "
+    "fit_transform score get_params set_params".split()
+)
+PLUMBING = re.compile(r"get_metadata_routing|set_\w+_request")
+LAST = ("get_params", "set_params")
+
+process_param = SphinxDocString._process_param
+
+
+def list_members(app, config):
+    """Tell the template what to list, by the full names of the classes."""
+    page = (Path(app.srcdir) / "api.rst").read_text()
+    names = [f"skacv.{name}" for name in re.findall(r"^   ([\w.]+)$", page, re.M)]
+    public = {name: import_by_name(name)[1] for name in names}
+    classes = {name: each for name, each in public.items() if isclass(each)}
+    config.autosummary_context = {
+        "methods_of": {name: methods_of(cls) for name, cls in classes.items()},
+        "properties_of": {name: properties_of(cls) for name, cls in classes.items()},
+    }
+
+
+def methods_of(cls):
+    """Methods of a class: ``fit`` first, then by name, and the parameters last."""
+    names = [
+        name
+        for name in members_of(cls)
+        if callable(getattr(cls, name)) and is_there(cls, name)
+    ]
+    return sorted(names, key=lambda name: (name in LAST, name != "fit", name))
+
+
+def properties_of(cls):
+    """Properties that are not among the attributes of the docstring of a class."""
+    described = ClassDoc(cls, config={"show_class_members": False})["Attributes"]
+    # A regressor may inherit classes_, and does not describe it.
+    left_out = {each.name for each in described} | {"classes_"}
+    return [
+        name
+        for name in members_of(cls)
+        if name not in left_out
+        and isinstance(getattr_static(cls, name), property | cached_property)
+    ]
+
+
+def members_of(cls):
+    """Names of documented members of a class that are meant for its users."""
+    for name in dir(cls):
+        member = getattr_static(cls, name)
+        owner = next(each for each in cls.__mro__ if name in vars(each))
+        is_ours = owner.__module__.startswith("skacv") or name in OF_SCIKIT_LEARN
+        # Authors of estimators implement this class: they need its hooks too.
+        is_hook = cls is RecordsTrajectory and name in vars(cls) and callable(member)
+        is_public = not name.startswith("_") or (is_hook and name[:2] != "__")
+        if is_ours and is_public and not PLUMBING.fullmatch(name) and getdoc(member):
+            yield name
+
+
+def is_there(cls, name):
+    """Whether an instance with default parameters has a method."""
+    if cls is TrajectoryEarlyStoppingCV:
+        return True  # that depends on the estimator: the page lists all methods
+    try:
+        return hasattr(cls(), name)
+    except TypeError:
+        return True  # some parameters have no default: all methods are listed
+
+
+def describe(docstring, param, desc, fake_autosummary):
+    """An attribute in the words of its class, also where it is a property."""
+    # numpydoc would put the first sentence of the property in their place.
+    return process_param(docstring, param, desc, fake_autosummary and not desc)
+
+
+def setup(app):
+    SphinxDocString._process_param = describe
+    app.connect("config-inited", list_members)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
