@@ -50,7 +50,11 @@ LABELS = TARGETS | {
     "mixed": (lambda y: with_entry(y, 1), "strings and others that are not"),
     "two columns": (lambda y: np.stack([y, y], axis=1), "MultiOutputClassifier|1d"),
     "one class": (lambda y: np.full(N_ROWS, "no"), "class"),
-    "not whole": (lambda y: np.linspace(0, 1, N_ROWS), "[Uu]nknown label type"),
+    "not whole": (
+        lambda y: np.linspace(0, 1, N_ROWS) * (np.arange(N_ROWS) % 9),
+        "[Uu]nknown label type|too many to be classes",
+    ),
+    "numbers": (lambda y: np.arange(N_ROWS), "40 different numbers in 40 rows"),
 }
 WEIGHTS = {
     "two columns": (np.ones((N_ROWS, 2)), r"sample_weight must be .* \(40, 2\)"),

@@ -499,7 +499,7 @@ def test_a_chosen_iterate_keeps_its_own_held_out_predictions(name):
     found = getattr(kept, path)
     assert found.shape[1:] == expected.shape[1:]
     np.testing.assert_allclose(found[t], expected[t], rtol=1e-10)
-    with pytest.raises(ValueError, match=f"chosen iterate, {t}, alone"):
+    with pytest.raises(ValueError, match=f"chosen iterate, {t}, only"):
         np.asarray(found)
     interval = whole.at_iteration(t).predict_interval(X, method=model.criterion_)
     intervals = model.predict_interval(X, method=model.criterion_)
@@ -507,7 +507,7 @@ def test_a_chosen_iterate_keeps_its_own_held_out_predictions(name):
     # The trees have no other iterate than the first, which is the best.
     others = [u for u in kept.recorded_iterations() if u != t]
     for other in others[:1]:
-        with pytest.raises(ValueError, match=f"chosen iterate, {t}, alone"):
+        with pytest.raises(ValueError, match=f"chosen iterate, {t}, only"):
             model.at_iteration(other).predict_interval(X)
     # Reading one does not make a pickle larger.
     before = n_bytes(model)

@@ -112,6 +112,12 @@ class Categories:
                 values = values.astype(bool)
             is_missing = values != values
             levels = [text_of(value) for value in values[~is_missing].tolist()]
+            # Numbers may be those of texts in fit, also new ones, but not in place of
+            # words.
+            read = {"number": _number, "date": _date}.get(cells.kind, self.codes.get)
+            is_known = any(level in self.codes for level in levels)
+            if not is_known and all(read(level) is None for level in self.levels):
+                check_missing(cells, name, "text")
             indices[np.isin(indices, np.flatnonzero(is_missing))] = -1
         codes = [self.codes.get(level, -1) for level in levels]
         return [np.array([*codes, np.nan])[indices]]

@@ -268,6 +268,8 @@ def test_columns_are_taken_by_name():
         ),
         ([1.0, 2.0], pd.to_timedelta([1, 2], "D"), "holds durations, and held numbers"),
         (pd.to_timedelta([1, 2], "D"), [1.0, 2.0], "holds numbers, and held durations"),
+        (["a", "b", "a"], [1.0, 2.0], "'x' of X holds numbers, and held texts"),
+        (["a", "b", "a"], [True, False], "holds booleans, and held texts"),
         (pd.to_datetime(["2024-01-01", "2024-01-02"]), [1.0, 2.0], "held dates"),
         (pd.to_datetime(["2024-01-01", "2024-01-02"]), ["a", "b"], "held dates"),
         (
@@ -289,6 +291,12 @@ def test_a_column_that_holds_something_else_is_an_error(before, after, message):
     # Nothing at all is of every kind.
     for nothing in ([None, None], [np.nan, np.nan], [pd.NaT, pd.NaT], ["", " "]):
         assert np.isnan(encoder.transform(frame(x=nothing))).all()
+
+
+def test_numbers_may_be_texts_that_fit_has_not_seen():
+    encoder = TableEncoder("codes").fit(frame(x=["10a", "20", "20", "10a"]))
+    assert encoder.transform(frame(x=[20, 30])).ravel().tolist() == [1, -1]
+    assert encoder.transform(frame(x=[30, 40])).ravel().tolist() == [-1, -1]
 
 
 # ------------------------------------------------------------ what is decided

@@ -206,6 +206,13 @@ def check_target(y, of_classes, multi_output=True):
         )
     if of_classes:
         check_one_type(array, "y")
+        if array.ndim == 1 and array.dtype.kind in "iuf":
+            n_classes = len(np.unique(array))
+            if n_classes > max(20, len(array) / 3):
+                raise ValueError(
+                    f"y has {n_classes} different numbers in {len(array)} rows, too "
+                    "many to be classes: use a regressor."
+                )
     elif array.dtype.kind not in NUMBERS:
         check_numbers(array, "y")
 

@@ -30,6 +30,11 @@ def instead_of(estimator, owner, missing):
             "is a pipeline, whose last step is not fitted in stages: make "
             f"{owner} the last step of the pipeline instead."
         )
+    if isinstance(estimator, type):
+        return (
+            f"is the class {estimator.__name__}: pass an instance, "
+            f"{estimator.__name__}()."
+        )
     kind = type(estimator).__name__
     interface = "skacv.model_selection.RecordsTrajectory"
     fault = f"does not derive from {interface}"  # which has all hooks
