@@ -114,7 +114,7 @@ class Categories:
             levels = [text_of(value) for value in values[~is_missing].tolist()]
             # Numbers may be those of texts in fit, also new ones, but not in place of
             # words.
-            read = {"number": _number, "date": _date}.get(cells.kind, self.codes.get)
+            read = {"number": _number, "date": _date}.get(cells.kind, lambda _: None)
             is_known = any(level in self.codes for level in levels)
             if not is_known and all(read(level) is None for level in self.levels):
                 check_missing(cells, name, "text")

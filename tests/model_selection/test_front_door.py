@@ -208,7 +208,7 @@ def test_folds_of_ones_own():
         (Lasso(), "The 'estimator' of .*: take TrajectoryLasso instead"),
         ([("mine", Lasso())], "The member 'mine' of .*: take TrajectoryLasso instead"),
         (make_pipeline(StandardScaler(), Lasso()), "the last step of the pipeline"),
-        (TrajectoryLasso, r"class TrajectoryLasso: pass an instance, Trajectory"),
+        (Lasso, r"class Lasso: pass an instance, Lasso\(\)"),
     ],
 )
 def test_estimators_of_others_are_named_with_what_to_take(estimator, message, rng):
