@@ -28,12 +28,17 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import sklearn
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.fixes import parse_version
 
 from skacv import TrajectoryLogisticRegression, approximate_loo
 
+# Versions of scikit-learn name the penalty in two ways.
+IS_RECENT = parse_version(sklearn.__version__) >= parse_version("1.8")
+L1 = {"l1_ratio": 1} if IS_RECENT else {"penalty": "l1"}
 COEF = np.repeat([2.0, 1.0], 5)
 VALUES_OF_C = 0.05, 0.1, 0.2, 0.4, 0.8, 1.6
 STYLES = {
@@ -59,8 +64,8 @@ def log_loss(y, scores):
 def compared(X, y, C, max_iter):
     """Mean losses by three ways; share of changes by both; the largest leverage."""
     model = LogisticRegression(
+        **L1,
         C=C,
-        l1_ratio=1,
         solver="liblinear",
         fit_intercept=False,
         tol=1e-8,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
 from skacv import approximate_loo
 from skacv.model_selection.fitted_models import adapter_of
@@ -15,6 +15,7 @@ from skacv.risk.converged.expansion import expansion
 from skacv.risk.converged.hessian import factor
 from skacv.risk.converged.newton import newton_step
 from skacv.risk.converged.support import deviations_without, support_changes
+from tests.refits import logistic
 
 from .test_converged import model_of
 
@@ -48,9 +49,8 @@ def test_l1_logistic_against_refits(rng):
     n = 100
     X = rng.standard_normal((n, 200))
     y = (X[:, 0] + X[:, 1] + rng.logistic(size=n) > 0).astype(int)
-    estimator = LogisticRegression(
-        l1_ratio=1, C=0.1, solver="liblinear", fit_intercept=False, tol=1e-8
-    ).fit(X, y)
+    settings = {"solver": "liblinear", "fit_intercept": False}
+    estimator = logistic(0.1, l1_ratio=1.0, **settings).fit(X, y)
     (model,) = adapter_of(type(estimator))(estimator, X, y, np.ones(n))
     others = np.arange(n) != np.arange(n)[:, None]
     refits = [clone(estimator).fit(X[k], y[k]).coef_[0] for k in others]
