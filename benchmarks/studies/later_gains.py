@@ -59,11 +59,11 @@ def gains(model, X, y, X_new, y_new):
     return stopped.possible_gain_, after[0] - after.min(), after[0]
 
 
-def later_gains(n_draws=200):
+def later_gains(n_draws=100):
     """Bounds on what later iterates may gain, nominal .95.
 
-    ``possible_gain_`` of runs to their ends, stopped by five folds, over 200 draws of
-    training rows (50 for trees): the share of draws in which no later iterate is better
+    ``possible_gain_`` of runs to their ends, stopped by five folds, over 100 draws of
+    training rows (25 for trees): the share of draws in which no later iterate is better
     on 5000 new rows by more than the bound, the mean bound, and the mean of what the
     best later iterate has gained, both over the error. Tables are of benchmarks/unseen:
     300 rows, or half of a table, train, and others are new.
