@@ -49,7 +49,7 @@ def logistic(X, y, T, on, **estimates):
 
 
 def kernel(X, y, T, on):
-    settings = {"gamma": 0.1, "max_iter": T, "tol": 0, "random_state": 0}
+    settings = {"gamma": 0.1, "max_iter": T, "patience": None, "random_state": 0}
     return KernelEigenProRegressor(**settings, loo=on, cv=None).fit(X, y)
 
 
@@ -92,17 +92,17 @@ COSTS = [
     ),
     Cost(
         "risk_path_, a prox, q probes",
-        "n s m q T",
+        "min(n, s) s m q T",
         "(n + p) m q",
-        partial(lasso, risk=40),
-        (4000, 3000, 200),
+        partial(lasso, risk=80),
+        (2000, 1000, 400),
     ),
     Cost(
         "loo_path_, kernel machine",
         "n^3 + n^2 T",
         "n^2 + n T",
         kernel,
-        (1400, 20, 400),
+        (1200, 20, 400),
     ),
 ]
 
