@@ -12,7 +12,7 @@ from sphinx.ext.autosummary import import_by_name
 from skacv import TrajectoryEarlyStoppingCV
 from skacv.model_selection import RecordsTrajectory
 
-# Of the methods that scikit-learn gives to its estimators, those that users call.
+# Methods of scikit-learn's base classes that users call.
 OF_SCIKIT_LEARN = set(
     "fit predict predict_log_proba predict_proba decision_function transform "
     "fit_transform score get_params set_params".split()
