@@ -264,6 +264,29 @@ def test_pickles_of_a_run_that_may_go_on_hold_no_rows(name):
     np.testing.assert_allclose(model.cv_path_, whole.cv_path_, rtol=1e-10)
 
 
+@pytest.mark.parametrize("name", ["lasso", "logistic", "kernel"])
+def test_parts_of_a_run_extend_one_path(name):
+    model, X, y, weights = drawn(name)
+    attribute = "dual_coef_path_" if name == "kernel" else "coef_path_"
+    paths, copies = [], []
+    for n_updates in (2, 4, 6):
+        model.fit_up_to(n_updates, X, y, sample_weight=weights)
+        paths.append(getattr(model, attribute))
+        copies.append(paths[-1].copy())
+    if name != "kernel":  # stored iterates are a copy
+        assert np.shares_memory(*paths[1:])
+    for path, expected in zip(paths, copies):
+        np.testing.assert_array_equal(path, expected)
+    in_one = clone(model)
+    in_one.fit_up_to(6, X, y, sample_weight=weights)
+    np.testing.assert_allclose(
+        paths[-1], getattr(in_one, attribute), rtol=1e-10, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        model.intercept_path_, in_one.intercept_path_, rtol=1e-10, atol=1e-14
+    )
+
+
 @pytest.mark.parametrize("name", ["ridge", "lasso", "kernel"])
 def test_rows_that_are_kept_are_copies(name, tmp_path):
     model, X, y, weights = drawn(name)

@@ -45,7 +45,7 @@ class DaskSource(Source):
         data, trajectory = run.data, run.trajectory
         values = run.side_runs.values[: len(trajectory.coef)]
         run.so_far = run.so_far or PathCache()
-        run.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
+        run.so_far.first("train", len(values), lambda part: (values[part, 0],))
         run.computed = estimates_of(estimator, run.spec, trajectory, data, values)
         return super().finish(estimator, run)
 

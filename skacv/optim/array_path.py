@@ -12,7 +12,7 @@ from operator import index
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .blocks import LARGE_BYTES, blocks, n_per_block, slices
+from .blocks import LARGE_BYTES, MEMORY_BYTES, blocks, n_per_block, slices
 
 
 class ArrayPath(NDArrayOperatorsMixin, ABC):
@@ -217,30 +217,39 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
     return values
 
 
-def with_room(array, n_used, n_needed):
-    """``array``, or a copy of its first ``n_used`` rows with room for ``n_needed``."""
+def with_room(array, n_used, n_needed, n_planned=0):
+    """``array``, or a copy of its first ``n_used`` rows with room for ``n_needed``.
+
+    A copy has room for ``n_planned``, within bounds, so that few copies are made: views
+    of an array that has been copied keep it in memory.
+    """
     n_rows = len(array)
     if n_needed <= n_rows:
         return array
     if n_rows > 1:
         n_needed = max(n_needed, 2 * n_rows)
-    longer = np.empty((n_needed, *array.shape[1:]), array.dtype)
+    # Memory is used only where it is written.
+    n_that_fit = 8 * MEMORY_BYTES // max(array[:1].nbytes, 1)
+    n_needed = max(n_needed, min(n_planned, n_that_fit))
+    longer = np.empty_like(array, shape=(n_needed, *array.shape[1:]))
     longer[:n_used] = array[:n_used]
     return longer
 
 
 class PathCache:
-    """Values of a run's iterates, each computed once while the run goes on."""
+    """Arrays of a run's iterates, each computed once while the run goes on."""
 
-    def __init__(self):
-        self._values = {}
+    def __init__(self, n_planned=0):
+        self._arrays, self._n_planned = {}, n_planned
 
     def first(self, key, n_iterates, compute):
-        """Values of the first iterates, (n_iterates, ...)."""
-        values = self._values.get(key)
-        n_cached = 0 if values is None else len(values)
+        """Arrays (n_iterates, ...), as ``compute(iterates)`` gives them of a slice."""
+        arrays, n_cached = self._arrays.get(key, ((), 0))
         if n_cached < n_iterates:
-            new = compute(slice(n_cached, n_iterates))
-            values = new if values is None else np.concatenate([values, new])
-            self._values[key] = values
-        return values[:n_iterates]
+            new = list(compute(slice(n_cached, n_iterates)))
+            for k, array in enumerate(arrays):
+                array = with_room(array, n_cached, n_iterates, self._n_planned)
+                array[n_cached:n_iterates], new[k] = new[k], array
+            arrays = new
+            self._arrays[key] = arrays, n_iterates
+        return [array[:n_iterates] for array in arrays]

@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 
 from .array_path import Predictors, with_room
-from .blocks import CACHE_BYTES, MEMORY_BYTES
+from .blocks import CACHE_BYTES, LARGE_BYTES
 from .contracts import check_plan
 from .fits import WeightedFits
 from .screen import Screen
@@ -96,6 +96,9 @@ class LiveRun:
         check_plan(problem, phases)
         self.problem, self.tol, self.side_runs = problem, tol, side_runs
         self.t, self.phases, self.is_stopped = len(start) - 1, list(done), False
+        self.n_planned = len(start)  # iterates, at most
+        for phase in planned:
+            self.n_planned += phase.n_updates
         self._record = {"coef": start}
         # Updates of all rows compute predictors anyway. The record keeps them unless
         # they take more memory than the coefficients.
@@ -131,8 +134,9 @@ class LiveRun:
         n_iterates = self.t + 1
         coef, predictor = self._record["coef"], self._record.get("predictor")
         if n_iterates < len(coef):
-            # A copy: a view would keep the whole array in memory.
-            coef = coef[:n_iterates].copy()
+            # A view of a large array, which uses no memory where it is not written.
+            coef = coef[:n_iterates]
+            coef = coef if coef.nbytes > LARGE_BYTES else coef.copy()
         if predictor is not None:
             predictor = predictor[:n_iterates]
         return Trajectory.recorded(self.problem, coef, self.phases, predictor)
@@ -141,14 +145,6 @@ class LiveRun:
         """Apply the updates of a plan that have not been applied yet."""
         phases, n_skipped = remaining_phases(planned, self.phases)
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
-        # Room for all planned updates, within bounds: the run may end far earlier.
-        n_that_fit, n_planned = (
-            MEMORY_BYTES // max(self._record["coef"][0].nbytes, 1),
-            0,
-        )
-        for phase in phases:
-            n_planned += phase.n_updates
-        self._reserve(min(n_planned - n_skipped, n_that_fit))
         is_small = 8 * np.prod(self.problem.design.shape) < CACHE_BYTES
         n_per_test = self.n_updates_per_test if is_small and progress is None else 1
         with np.errstate(over="ignore", invalid="ignore"):
@@ -211,8 +207,9 @@ class LiveRun:
     def _reserve(self, n_updates):
         """Make room in the record for ``n_updates`` more updates."""
         n_used = self.t + 1
+        sizes = n_used, n_used + n_updates, self.n_planned
         for name, array in self._record.items():
-            self._record[name] = with_room(array, n_used, n_used + n_updates)
+            self._record[name] = with_room(array, *sizes)
 
     def _n_until_converged(self, coef):
         """Number of updates up to the first that has converged, 0 if none has."""

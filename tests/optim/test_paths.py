@@ -26,19 +26,36 @@ def test_room_is_made_in_twos_and_keeps_what_is_there(rng):
     assert with_room(array, 40, 64) is array
 
 
-def test_values_of_an_iterate_are_computed_once():
-    asked, so_far = [], PathCache()
+def test_room_for_what_is_planned_is_made_once(rng):
+    array = rng.standard_normal((3, 2))
+    longer = with_room(array, 3, 5, n_planned=100)
+    np.testing.assert_array_equal(longer[:3], array)
+    assert len(longer) == 100
+    assert with_room(longer, 5, 90, n_planned=100) is longer
 
-    def squares(iterates):
+
+def test_room_has_the_layout_of_the_array(rng):
+    array = np.moveaxis(rng.standard_normal((3, 5, 2)), 2, 1)
+    longer = with_room(array, 3, 4)
+    np.testing.assert_array_equal(longer[:3], array)
+    assert longer.strides[1] < longer.strides[2] < longer.strides[0]
+
+
+@pytest.mark.parametrize("n_planned", [0, 5, 20])
+def test_values_of_an_iterate_are_computed_once(n_planned):
+    asked, so_far = [], PathCache(n_planned)
+
+    def powers(iterates):
         asked.append(iterates)
-        return np.arange(iterates.start, iterates.stop) ** 2
+        numbers = np.arange(iterates.start, iterates.stop)
+        return numbers**2, np.stack([numbers, -numbers], axis=1)
 
-    for n in (3, 3, 2, 7):
-        np.testing.assert_array_equal(
-            so_far.first("squares", n, squares), np.arange(n) ** 2
-        )
-    assert asked == [slice(0, 3), slice(3, 7)]
-    assert len(so_far.first("others", 2, squares)) == 2
+    for n in (3, 3, 2, 7, 12, 4):
+        squares, pairs = so_far.first("powers", n, powers)
+        np.testing.assert_array_equal(squares, np.arange(n) ** 2)
+        np.testing.assert_array_equal(pairs, np.outer(np.arange(n), [1, -1]))
+    assert asked == [slice(0, 3), slice(3, 7), slice(7, 12)]
+    assert len(so_far.first("others", 2, powers)[0]) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import partial
 from inspect import signature
 from numbers import Integral
 from typing import Any
@@ -304,10 +303,12 @@ def read_folds(run):
             weights.append(weights_of_fold.sum())
             shares = weights_of_fold.astype(np.float64)
             shares /= weights_of_fold.sum(dtype=np.float64)
-            losses = partial(
-                path_values, problem.loss, problem.target[rows], shares, predictor
+            of_fold = problem.loss, problem.target[rows], shares, predictor
+            (values,) = run.so_far.first(
+                ("cv", fold),
+                len(predictor),
+                lambda part, of_fold=of_fold: (path_values(*of_fold, part),),
             )
-            values = run.so_far.first(("cv", fold), len(predictor), losses)
             by_fold.append(problem.reported_losses(values))
         by_fold = np.stack(by_fold, axis=1)
         path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))

@@ -52,7 +52,7 @@ class FinishedRun:
         Fitted attributes by the name of the estimate, as computed from this record of
         the run or a longer one.
     so_far : PathCache
-        What is known about the iterates since the estimates were last computed.
+        What is known of the iterates.
     groups : ndarray of int, shape (n_samples,), or None
         The group of every sample that was passed, where there are groups.
     spec : ModelSpec
@@ -77,8 +77,10 @@ class FinishedRun:
     def values(self) -> np.ndarray:
         """Loss of every iterate on the training rows, (n_iter + 1,)."""
         predictor = self.trajectory.predictor
-        values = partial(self.data.problem.path_values, predictor)
-        return self.so_far.first("train", len(predictor), values)
+        losses = self.data.problem.path_values
+        return self.so_far.first(
+            "train", len(predictor), lambda part: [losses(predictor, part)]
+        )[0]
 
     @property
     def train_path(self) -> np.ndarray:
@@ -323,7 +325,11 @@ def unregister_estimate(name: str) -> None:
 def read(run):
     """All fitted attributes from a run: the recorded paths, and the estimates."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
-    coef_path, intercept_path = data.coefficients(trajectory.coef)
+    coef_path, intercept_path = run.so_far.first(
+        "coef",
+        len(trajectory.coef),
+        lambda part: data.coefficients(trajectory.coef[part]),
+    )
     strengths, values = run.spec.strengths, []
     for phase in trajectory.phases:
         value = strengths.value_of(phase.penalty.strength, data)

@@ -313,7 +313,6 @@ def _new_run(estimator, spec, source, params, resume, n_updates):
         seed = int(check_random_state(estimator.random_state).randint(2**31))
     estimates = [e for e in ESTIMATES.values() if e.is_on(estimator)]
     run = FitRun(spec, source, estimates, seed)
-    run.so_far = None if n_updates is None else PathCache()
     recorded = estimator if resume and "coef_path_" in fitted else None
     run.data, run.folds, run.groups = source.problem(estimator, run, params, recorded)
     problem = run.data.problem
@@ -330,6 +329,8 @@ def _new_run(estimator, spec, source, params, resume, n_updates):
     run.live = source.live_type(
         problem, run.plan, start, done=done, tol=spec.tol, side_runs=run.side_runs
     )
+    if n_updates is not None:
+        run.so_far = PathCache(run.live.n_planned)
     return run
 
 
