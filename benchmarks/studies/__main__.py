@@ -23,6 +23,7 @@ from .default_call import default_probabilities, defaults
 from .feature_machines import feature_machine_scores, feature_machines
 from .kernel_defaults import kernel_defaults
 from .later_gains import later_gains
+from .loo_rates import loo_rates
 from .model_size import model_size
 from .patience import patience
 from .prediction_intervals import interval_tables, intervals
@@ -55,6 +56,7 @@ STUDIES = {
     "prediction-sets": prediction_sets,
     "curved": curved,
     "curved-memory": curved_memory,
+    "loo-rates": loo_rates,
     "coverage": coverage,
     "nulls": nulls,
     "coefficients": coefficients,
