@@ -220,8 +220,7 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
 def with_room(array, n_used, n_needed, n_planned=0):
     """``array``, or a copy of its first ``n_used`` rows with room for ``n_needed``.
 
-    A copy has room for ``n_planned``, within bounds, so that few copies are made: views
-    of an array that has been copied keep it in memory.
+    A copy has room for ``n_planned``, within bounds: views of earlier copies keep them.
     """
     n_rows = len(array)
     if n_needed <= n_rows:

@@ -37,8 +37,8 @@ def blocks(n, bytes_each, budget=CACHE_BYTES, least=1):
 
 
 @cache
-def _blas_controller():
-    """The loaded BLAS libraries. The search for them is slow, so it is done once."""
+def _controller():
+    """The loaded libraries of threads. The search for them is slow: it is done once."""
     return ThreadpoolController()
 
 
@@ -53,7 +53,7 @@ def in_one_thread():
         yield
         return
     try:
-        with _blas_controller().limit(limits=1, user_api="blas"):
+        with _controller().limit(limits=1, user_api="blas"):
             yield
     finally:
         _thread_count_lock.release()
@@ -64,10 +64,20 @@ def threads_for(shape):
     return in_one_thread() if 8 * np.prod(shape) < CACHE_BYTES else nullcontext()
 
 
+def tree_threads_for(shape):
+    """A context for trees on an array of ``shape``: one thread if it is small."""
+    if 8 * np.prod(shape) >= CACHE_BYTES:
+        return nullcontext()
+    # Threads that share little work wait for one another, and do so busily: where other
+    # programs run on the same cores, trees take a hundred times as long. OpenMP counts
+    # the threads of each calling thread by itself, so that no lock is needed.
+    return _controller().limit(limits=1, user_api="openmp")
+
+
 def in_threads(function, items):
     """Results of a function for all items, in their order."""
     libraries = [
-        item for item in _blas_controller().lib_controllers if item.user_api == "blas"
+        item for item in _controller().lib_controllers if item.user_api == "blas"
     ]
     n_threads = max((item.num_threads for item in libraries), default=1)
     if n_threads == 1 or len(items) == 1:

@@ -17,6 +17,8 @@ import numpy as np
 from sklearn import ensemble
 from sklearn.base import is_classifier
 
+from .._estimator.data.checks import shape_of
+from ..optim.blocks import tree_threads_for
 from .adapter import WarmStart
 
 
@@ -61,10 +63,15 @@ class HistBoosting(Boosting):
         for name in read_again:
             setattr(boosted, name, partial(self._first_result, name))
         try:
-            boosted.fit(X, y, **params)
+            with tree_threads_for(shape_of(X)):
+                boosted.fit(X, y, **params)
         finally:
             for name in read_again:
                 delattr(boosted, name)
+
+    def predictions(self, X, first, last, side_runs=None):
+        with tree_threads_for(shape_of(X)):
+            return super().predictions(X, first, last, side_runs)
 
     def _first_result(self, name, *args, **settings):
         """The result of the first call of a method of the class."""

@@ -8,6 +8,8 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from threadpoolctl import threadpool_limits
 
 from skacv import Staged
 
@@ -54,6 +56,32 @@ def test_rows_are_binned_and_earlier_trees_summed_once(make, rng, note_calls):
     assert len(predicted) <= 3
     by_hand = make(max_iter=9, min_samples_leaf=5).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), by_hand.predict(X))
+
+
+@pytest.mark.parametrize("make", HISTOGRAMS)
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_small_trees_grow_in_one_thread(make, n_jobs, rng, monkeypatch):
+    """On busy cores threads that wait for one another take minutes."""
+    X, y = data(rng)
+    n_threads = []
+    for name in ("_bin_data", "_staged_raw_predict"):
+        method = getattr(make, name)
+
+        def noting(self, *args, method=method, **settings):
+            n_threads.append(_openmp_effective_n_threads())
+            return method(self, *args, **settings)
+
+        monkeypatch.setattr(make, name, noting)
+    # Without it scikit-learn uses no more threads than there are cores.
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    with threadpool_limits(3, "openmp"):
+        Staged(make(max_iter=3), cv=2, n_jobs=n_jobs).fit(X, y)
+        assert set(n_threads) == {1}
+        assert _openmp_effective_n_threads() == 3
+        n_threads.clear()
+        many = np.repeat(X, 1600, axis=0), np.repeat(y, 1600)
+        Staged(make(max_iter=2), cv=2).fit(*many)
+        assert set(n_threads) == {3}
 
 
 @pytest.mark.parametrize("make", [*HISTOGRAMS, *PLAIN])
