@@ -81,7 +81,7 @@ def test_small_trees_grow_in_one_thread(make, n_jobs, rng, monkeypatch):
         n_threads.clear()
         many = np.repeat(X, 1600, axis=0), np.repeat(y, 1600)
         Staged(make(max_iter=2), cv=2).fit(*many)
-        assert set(n_threads) == {3}
+        assert max(n_threads) == 3  # predictions may be of a few of the rows
 
 
 @pytest.mark.parametrize("make", [*HISTOGRAMS, *PLAIN])
