@@ -4,8 +4,10 @@ Sections are rows, scores, shapes and tables, all if none is named; ``--only`` t
 patterns of names of cases, such as ``regression-20000``, ``*-500`` or ``adult``. What a
 case has given is kept in the folder that SKACV_SIZES names, so that a run that was
 interrupted goes on, and the page has all that is kept; with ``--anew`` cases that are
-kept are measured again. ``--share 0.01`` takes so many of the rows of each case, to see
-that it runs; it keeps them apart. Tables are in the folder that SKACV_TABLES names.
+kept are measured again. ``--methods`` names those of the tables: on many classes or
+categories CatBoost takes long. ``--share 0.01`` takes so many of the rows of each case,
+to see that it runs; it keeps them apart. Tables are in the folder that SKACV_TABLES
+names.
 """
 
 import json
@@ -84,12 +86,13 @@ if __name__ == "__main__":
         __doc__,
         SECTIONS,
         only=(),
+        methods=(),
         repeats=3,
         threads=joblib.cpu_count(),
         share=1.0,
         anew=False,
     )
-    settings = Settings(args.threads, args.repeats, args.share)
+    settings = Settings(args.threads, args.repeats, args.share, args.methods)
     folder = FOLDER if args.share == 1 else FOLDER / f"share-{args.share:g}"
     for section, case, outcome in measure(
         args.names, args.only, settings, folder, args.anew

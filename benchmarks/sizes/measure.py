@@ -7,6 +7,7 @@ Linux), less what it had before.
 """
 
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,11 +37,14 @@ class Settings:
     threads, repeats : int
     share : float
         Of the rows of every case: less than one to see that it runs.
+    methods : sequence of str, default=()
+        Names of the methods; all without any.
     """
 
     threads: int
     repeats: int
     share: float
+    methods: Sequence[str] = ()
 
     def rows(self, n):
         """So many rows of n."""

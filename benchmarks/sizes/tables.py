@@ -108,7 +108,7 @@ def split(task, X, y, settings):
 def measured(name, settings):
     X, y, fingerprint = read(name)
     data = split(listed()[name].task, X, y, settings)
-    results = compared(methods(), data, settings)
+    results = compared(methods(*settings.methods), data, settings)
     return {
         "rows": len(data.y),
         "columns": data.X.shape[1],
