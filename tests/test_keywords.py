@@ -292,7 +292,7 @@ def test_splitters_of_groups_ask_for_groups(cls, rng):
 def test_criteria_without_folds_refuse_groups_and_folds(criterion, rng):
     X, y = table(rng, skacv.IterativeRidge())
     model = skacv.TrajectoryEarlyStoppingCV(skacv.IterativeRidge(), criterion=criterion)
-    with pytest.raises(ValueError, match="would ignore groups: take criterion='cv'"):
+    with pytest.raises(ValueError, match="would ignore groups: use criterion='cv'"):
         model.fit(X, y, groups=np.repeat(np.arange(15), 4))
     with pytest.raises(ValueError, match="would ignore cv"):
         model.set_params(cv=3).fit(X, y)

@@ -118,7 +118,7 @@ def test_scorers_of_two_classes(criterion, instead, estimator, rng):
     labels = np.digitize(y, [-0.5, 0.5])
     model = SelfStoppingClassifier(estimator, criterion=criterion)
     message = said(model.fit, X, labels)
-    assert "With more than two classes take a scorer of several, such as " in message
+    assert "With more than two classes use a scorer of several, such as " in message
     assert message.endswith(f"criterion={instead}.")
     model.set_params(criterion=instead.split("'")[1]).fit(X, labels)
     assert model.fit(X, labels > 0).predict(X).shape == (90,)

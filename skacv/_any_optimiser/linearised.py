@@ -45,7 +45,7 @@ def check_linearisable(run, n_iterates=5, rtol=1e-3):
     if n_parameters > MOST_PARAMETERS:
         raise ValueError(
             f"method='linearised' makes a matrix of all parameters squared, of which "
-            f"there are {n_parameters}, more than {MOST_PARAMETERS}: take "
+            f"there are {n_parameters}, more than {MOST_PARAMETERS}: use "
             "method='exact', or folds."
         )
     # Networks, for example, are not convex.
@@ -54,7 +54,7 @@ def check_linearisable(run, n_iterates=5, rtol=1e-3):
         if values[0] < -rtol * np.abs(values).max():
             raise ValueError(
                 "The mean loss is not convex along this run, and linearising it would "
-                "estimate nothing: take method='exact', or folds."
+                "estimate nothing: use method='exact', or folds."
             )
 
 

@@ -110,7 +110,7 @@ def numbered_folds(cv, labels, sizes):
     seed = 0 if is_drawn else getattr(splitter, "random_state", None)
     if not is_supported or (shuffles and not isinstance(seed, int | np.integer)):
         raise ValueError(
-            f"cv={cv!r} cannot be drawn block by block: for Dask input take a number "
+            f"cv={cv!r} cannot be drawn block by block: for Dask input use a number "
             "of folds, KFold or StratifiedKFold, with an integer random_state if they "
             "shuffle."
         )

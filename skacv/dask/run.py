@@ -84,7 +84,7 @@ def _check_step(fits, fold, phases):
                 f"The iterates diverge without fold {fold - 1}, with step_size="
                 f"{phase.schedule.step_size:.6g}, though they do not on all rows: the "
                 f"largest stable step is {stable:.6g} there. Set step_size to that or "
-                "less, or take more folds."
+                "less, or use more folds."
             )
 
 

@@ -32,7 +32,7 @@ def recorded_estimator(estimator, X=None):
         check_usable(inner)
     if not hasattr(inner, "train_path_"):
         raise TypeError(
-            f"{type(inner).__name__} has recorded no trajectory; take an estimator of "
+            f"{type(inner).__name__} has recorded no trajectory; use an estimator of "
             "skacv."
         )
     return in_numpy(inner), on_host(X)

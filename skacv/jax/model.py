@@ -79,7 +79,7 @@ class JaxBackend(Backend):
         except (TypeError, ValueError) as error:
             raise ValueError(
                 "method='linearised' gives the optimiser gradients alone, and this one "
-                "asks for more, as line searches do: take method='exact'."
+                "asks for more, as line searches do: use method='exact'."
             ) from error
         return optax.apply_updates(params, updates), state
 

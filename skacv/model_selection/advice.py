@@ -1,5 +1,6 @@
 """Advice to users: keywords of other packages, and choices that fall short."""
 
+from contextlib import contextmanager
 from functools import wraps
 from inspect import signature
 
@@ -8,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from .._estimator.estimates.recording import evaluated_iterations
+from .._estimator.parameters import is_auto
 from .._typing import Method
 from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, blocks
@@ -40,6 +42,22 @@ def names_keywords(init: Method) -> Method:
         init(self, *args, **params)
 
     return wrapped
+
+
+@contextmanager
+def names_encoder(owner, X):
+    """Errors of fits have a note if X has columns of no numbers, and no encoder."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kinds = [dtype.kind for dtype in X.dtypes] if hasattr(X, "iloc") else []
+        if is_auto(owner.encoder) and not set(kinds) <= set("fiub"):
+            error.add_note(
+                "The estimator was given X as it is, and not all columns are numbers: "
+                "TrajectoryEarlyStoppingCV(..., encoder=TableEncoder()), from "
+                "skacv.tables, makes numbers of text, categories and dates."
+            )
+        raise
 
 
 def warn_of_limits(compared, is_default, least_weight=0.1):

@@ -31,7 +31,7 @@ def check_has_no_offset(name, staged, params):
     if offset is not None:
         raise ValueError(
             f"rule='blend' averages what predict gives, without {offset}, which fit "
-            f"passes to the member {name!r}: take rule='min', or leave {offset} out."
+            f"passes to the member {name!r}: use rule='min', or leave {offset} out."
         )
 
 

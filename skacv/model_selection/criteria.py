@@ -196,7 +196,7 @@ def _for_several_classes(name, estimator, y):
     scorers = [f"{name}_{average}" for average in ("ovr", "macro", "weighted")]
     scorers = [repr(scorer) for scorer in scorers if scorer in get_scorer_names()]
     such_as = f", such as criterion={' or '.join(scorers)}" if scorers else ""
-    return f" With more than two classes take a scorer of several{such_as}."
+    return f" With more than two classes use a scorer of several{such_as}."
 
 
 @dataclass(frozen=True, eq=False)

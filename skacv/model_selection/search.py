@@ -171,7 +171,7 @@ class Search:
                 which = "stay on their workers with Dask input"
             raise ValueError(
                 "rule='blend' needs held-out predictions of single rows, which "
-                f"{which}: take rule='min' or rule='one_se'."
+                f"{which}: use rule='min' or rule='one_se'."
             )
         if self.is_collection:
             self.X, self.y, self.params = read_once(
@@ -237,7 +237,7 @@ class Search:
         if given and is_of_table and name != "cv":
             raise ValueError(
                 f"criterion={name!r} would ignore {' and '.join(given)}: "
-                "take criterion='cv'."
+                "use criterion='cv'."
             )
         if isinstance(self.X, RowSummary) and name != "auto" and not is_of_table:
             raise ValueError(

@@ -130,7 +130,7 @@ class _GradientUpdate(Update):
     def check(self, penalty: Penalty, problem: Problem) -> None:
         if self.preconditioner is not None and not penalty.is_linear:
             raise ValueError(
-                f"A preconditioned gradient step cannot take the prox of "
+                f"A preconditioned gradient step cannot use the prox of "
                 f"{type(penalty).__name__}, which is that of the plain norm: use a "
                 "smooth penalty, or no preconditioner."
             )

@@ -154,7 +154,7 @@ def held_out_sizes(fitted, X, residuals, units, seed=0, n_folds=5):
     if len(distinct) < 2:
         raise ValueError(
             "method='scaled' needs at least 2 rows held out (or groups, where rows "
-            "have groups): take another method."
+            "have groups): use another method."
         )
     order = np.random.RandomState(seed).permutation(len(distinct))
     fold = order[unit] % min(n_folds, len(distinct))

@@ -118,7 +118,7 @@ class Boosters(StagedAdapter):
             if settings.get(key) not in (None, *values):
                 raise ValueError(
                     f"{make.__name__} with {key}={settings[key]!r} cannot "
-                    f"be fitted stage by stage: take {key}={values[0]!r}."
+                    f"be fitted stage by stage: use {key}={values[0]!r}."
                 )
         self._check_refused(settings)
         objective, objectives = self.objective(), self.regression
@@ -129,7 +129,7 @@ class Boosters(StagedAdapter):
         ):
             raise ValueError(
                 f"{make.__name__} with the objective {objective!r} cannot be judged by "
-                f"its predictions: take one of {', '.join(sorted(objectives))}."
+                f"its predictions: use one of {', '.join(sorted(objectives))}."
             )
         kept = settings.keys() - self.early_stopping.keys() - {*self.verbose_params}
         params = {key: clone(settings[key], safe=False) for key in kept}

@@ -131,7 +131,7 @@ class CatBoost(SumsOfLeaves):
             raise ValueError(
                 f"{type(self.estimator).__name__} with "
                 f"per_float_feature_quantization={borders!r} cannot be fitted stage by "
-                "stage: take border_type=GreedyLogSum."
+                "stage: use border_type=GreedyLogSum."
             )
         return super().begun()
 
@@ -142,7 +142,7 @@ class CatBoost(SumsOfLeaves):
         if rate:  # as it is by default with monotone constraints, and noise
             raise ValueError(
                 f"{type(booster).__name__} with model_shrink_rate={rate:.3g} shrinks "
-                "earlier trees at every stage: take model_shrink_rate=0."
+                "earlier trees at every stage: use model_shrink_rate=0."
             )
         self.booster = booster
 

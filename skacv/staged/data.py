@@ -81,7 +81,7 @@ def checked_data(staged, adapter, X, y):
         if not get_tags(staged).classifier_tags.multi_label:
             raise ValueError(
                 f"y has several labels for each row, and {type(last).__name__} has no "
-                "probabilities of them: take a forest, or MultiOutputClassifier of a "
+                "probabilities of them: use a forest, or MultiOutputClassifier of a "
                 "classifier with predict_proba."
             )
         attributes |= {"classes_": np.arange(y.shape[1]), "_loss": LogLossOfLabels()}

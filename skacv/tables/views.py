@@ -67,7 +67,7 @@ def check_takes_codes(estimator):
     if isinstance(estimator, Pipeline):
         raise ValueError(
             "A Pipeline, whose steps are of columns of X, cannot be a member "
-            f"{advice}, or take its last step, {type(estimator[-1]).__name__}, alone."
+            f"{advice}, or use its last step, {type(estimator[-1]).__name__}, alone."
         )
     params = estimator.get_params(deep=False)
     for key in sorted(OF_COLUMNS & params.keys()):

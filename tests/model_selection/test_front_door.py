@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris, make_friedman1
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 from sklearn.metrics import roc_auc_score
@@ -25,6 +26,7 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv.kernel.scales import FACTORS, MOST_ROWS
+from skacv.tables import TableEncoder
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -205,8 +207,8 @@ def test_folds_of_ones_own():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (Lasso(), "The 'estimator' of .*: take TrajectoryLasso instead"),
-        ([("mine", Lasso())], "The member 'mine' of .*: take TrajectoryLasso instead"),
+        (Lasso(), "The 'estimator' of .*: use TrajectoryLasso instead"),
+        ([("mine", Lasso())], "The member 'mine' of .*: use TrajectoryLasso instead"),
         (make_pipeline(StandardScaler(), Lasso()), "the last step of the pipeline"),
         (Lasso, r"class Lasso: pass an instance, Lasso\(\)"),
     ],
@@ -250,3 +252,22 @@ def test_verbose_says_the_held_out_error_and_a_total_that_stays(capsys):
     held_out = [line for line in lines if "cross-validation" in line]
     assert len(held_out) > 1
     assert f"least {model.best_score_:.6g} at {model.best_iter_}" in held_out[-1]
+
+
+@pytest.mark.parametrize("column", ["text", "date", "category"])
+def test_columns_of_no_numbers_are_noted(column, rng):
+    values = {
+        "text": ["a", "b"] * 20,
+        "date": pd.date_range("2024-01-01", periods=40),
+        "category": pd.Categorical(["a", "b"] * 20),
+    }
+    X = pd.DataFrame({"number": rng.standard_normal(40), "other": values[column]})
+    model = TrajectoryEarlyStoppingCV(GradientBoostingRegressor(n_estimators=3))
+    with pytest.raises((TypeError, ValueError)) as raised:
+        model.fit(X, X["number"])
+    assert "encoder=TableEncoder()" in raised.value.__notes__[0]
+    model.set_params(encoder=TableEncoder()).fit(X, X["number"])
+    # No note where an encoder would not help.
+    with pytest.raises(ValueError, match="NaN") as raised:
+        clone(model).set_params(encoder="auto").fit(X[["number"]], [np.nan] * 40)
+    assert not hasattr(raised.value, "__notes__")

@@ -291,7 +291,7 @@ def test_what_takes_several_labels():
     for estimator in (BOOSTED_LABELS, MultiOutputClassifier(SGDClassifier())):
         assert not get_tags(Staged(estimator)).classifier_tags.multi_label
         X, Y = labels()
-        with pytest.raises(ValueError, match="take a forest, or MultiOutputClassifier"):
+        with pytest.raises(ValueError, match="use a forest, or MultiOutputClassifier"):
             Staged(estimator).fit(X, Y)
     with pytest.raises(ValueError, match="pass a classifier of one label"):
         Staged(MultiOutputClassifier(BOOSTED_LABELS)).fit(X, Y[:, 0])

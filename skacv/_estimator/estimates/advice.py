@@ -40,7 +40,7 @@ def instead_of(estimator, owner, missing):
     fault = f"does not derive from {interface}"  # which has all hooks
     if public := [name for name in missing if not name.startswith("_")]:
         fault = f"has no {', '.join(public)} (see {interface})"
-    instead = f": take {INSTEAD[kind]} instead" if kind in INSTEAD else ""
+    instead = f": use {INSTEAD[kind]} instead" if kind in INSTEAD else ""
     return (
         "must be an estimator that records its trajectory, such as those of "
         "skacv.linear_model and skacv.kernel, or is fitted in stages, such as boosted "

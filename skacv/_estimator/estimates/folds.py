@@ -182,7 +182,7 @@ def _for_groups(cv, is_of_classes):
     if hasattr(splitter, "get_metadata_routing") and not _takes_groups(splitter):
         name = cv if hasattr(cv, "split") else "an iterable of splits"
         raise ValueError(
-            f"fit was passed groups, which cv={name} ignores: take "
+            f"fit was passed groups, which cv={name} ignores: use "
             "cv=GroupKFold() or another splitter of groups, or a number of folds."
         )
     return cv

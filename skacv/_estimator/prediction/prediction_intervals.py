@@ -211,7 +211,7 @@ def cv_plus(fitted, copies, X, coverage):
     coverage = checked_coverage(coverage)
     if fitted._groups is not None:
         raise ValueError(
-            "method='cv+' counts rows one by one, and fit was passed groups: take "
+            "method='cv+' counts rows one by one, and fit was passed groups: use "
             "method='cv'."
         )
     held_out = held_out_rows(fitted, ESTIMATES["cv"])

@@ -76,5 +76,5 @@ def check_determined(leverage, tol=1e-10):
         raise ValueError(
             f"Without row {is_full.argmax()} (and {is_full.sum() - 1} others) "
             "the model is not determined: its leverage is 1. Penalise the "
-            "coefficients, or take method='ij'."
+            "coefficients, or use method='ij'."
         )

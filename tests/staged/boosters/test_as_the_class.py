@@ -148,7 +148,7 @@ def test_borders_with_which_catboost_does_not_go_on_are_refused():
     inner = booster("CatBoostRegressor", per_float_feature_quantization=borders)
     Staged(inner).fit(*table())
     inner.set_params(per_float_feature_quantization=["0:border_type=Uniform"])
-    with pytest.raises(ValueError, match="stage by stage: take border_type=Greedy"):
+    with pytest.raises(ValueError, match="stage by stage: use border_type=Greedy"):
         Staged(inner).fit(*table())
 
 

@@ -81,7 +81,7 @@ def test_parameters_of_fit_that_are_refused(name, key):
     ids=named,
 )
 def test_boosters_without_stages_are_refused(name, settings, instead):
-    with pytest.raises(ValueError, match=f"stage: take {instead}"):
+    with pytest.raises(ValueError, match=f"stage: use {instead}"):
         Staged(booster(name, **settings)).fit(*table())
 
 

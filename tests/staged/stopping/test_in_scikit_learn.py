@@ -127,7 +127,7 @@ def test_display(data):
 
 def test_estimators_without_stages_are_refused(data):
     for estimator, said in [
-        (SVR(), "take KernelEigenProRegressor instead"),
+        (SVR(), "use KernelEigenProRegressor instead"),
         (make_pipeline(StandardScaler(), SVR()), "is a pipeline, whose last step"),
     ]:
         with pytest.raises(ValueError, match=said):
