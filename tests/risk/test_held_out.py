@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skacv._estimator.estimates.held_out import HeldOutLosses
 from skacv.optim.arrays import design_of
 from skacv.optim.blocks import blocks
 from skacv.optim.design import MatrixDesign
@@ -331,3 +332,27 @@ def test_memory_keeps_to_the_entries_of_sparse_X(rng):
     # Gradients of all iterates, a dozen arrays of the replicas, columns looked at.
     expected = 8 * 20_000 * (6 + 12 * 20) + (1 << 23)
     assert peak < 1.5 * expected < 8 * 1000 * 20_000
+
+
+@pytest.mark.parametrize(("n_outputs", "n_at_a_time"), [(1, 100), (10, 10), (100, 8)])
+def test_losses_of_many_classes_are_read_in_smaller_blocks(
+    n_outputs, n_at_a_time, rng, set_limits
+):
+    n_rows, n_iterates = 50, 230
+    values = rng.standard_normal((n_iterates, n_rows))
+    sizes = []
+
+    def of(iterates):
+        sizes.append(len(values[iterates]))
+        return values[iterates]
+
+    labels = rng.integers(4, size=n_rows)
+    rows, weights = np.arange(n_rows), rng.uniform(1, 2, n_rows)
+    losses = HeldOutLosses(rows, rows, weights, n_iterates, of, n_outputs)
+    set_limits(LARGE_BYTES=16 * n_rows * 100)
+    sums, sums_of_weights = losses.sums(labels, 4)
+    assert max(sizes) == n_at_a_time
+    for label in range(4):
+        is_of = labels == label
+        np.testing.assert_allclose(sums[:, label], values[:, is_of] @ weights[is_of])
+        np.testing.assert_allclose(sums_of_weights[label], weights[is_of].sum())

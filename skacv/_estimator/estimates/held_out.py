@@ -1,5 +1,6 @@
 """Held-out predictions of all iterates, read from rows of X or kept; their losses."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -93,6 +94,7 @@ class HeldOutLosses:
     weights: np.ndarray
     n_iterates: int
     of: Callable
+    n_outputs: int = 1
 
     def within(self, samples):
         """The losses of some samples only."""
@@ -116,7 +118,8 @@ class HeldOutLosses:
         sums = np.empty((self.n_iterates, n_labels))
         # 16 bytes: a loss, and the predictor that it is computed from. Trees predict
         # many stages at once faster than one.
-        for block in blocks(self.n_iterates, 16 * n_rows, LARGE_BYTES):
+        n_bytes = 16 * n_rows * self.n_outputs
+        for block in blocks(self.n_iterates, n_bytes, LARGE_BYTES, least=8):
             sums[block] = (summing @ self.of(block).T).T
         return sums, np.bincount(labels, self.weights, n_labels)
 
@@ -163,4 +166,5 @@ def held_out_losses_of(estimator, estimate, y, by_row=None):
         mean = losses @ weights / weights.sum()
         return losses + (path[iterates] - mean)[:, None]
 
-    return HeldOutLosses(rows, folds, weights, len(path), of)
+    n_outputs = math.prod(predictions.shape[2:])
+    return HeldOutLosses(rows, folds, weights, len(path), of, n_outputs)
