@@ -2,12 +2,12 @@
 How large a batch pays off
 ==========================
 
-Kernel stochastic gradient descent on data that it can fit: how many rows must be
-gone through until the training error is down to 5e-3? Up to the critical batch size
-m* = beta / lambda_1 + 1 a batch of m rows does the work of m batches of one row;
-beyond it, rows are wasted (Ma, Bassily and Belkin 2018, "The power of
-interpolation"). m* is small where the kernel has one large eigenvalue. EigenPro
-lowers that, and batches as large as a machine likes pay off.
+Kernel stochastic gradient descent fits data without noise. How many rows does it go
+through until the training error is 5e-3? Up to the critical batch size
+m* = beta / lambda_1 + 1, a batch of m rows is worth about m batches of one row. Beyond
+it, larger batches waste rows (Ma, Bassily and Belkin 2018, "The power of
+interpolation"). m* is small where the kernel has one large eigenvalue: here it is five
+rows. EigenPro lowers the largest eigenvalues, and m* becomes several hundred rows.
 
 Run ``python examples/plot_batch_size.py --output DIR`` to write the figure.
 """
@@ -76,7 +76,7 @@ def main(n=1000, sizes=SIZES, max_iter=600, output=None):
     """Print the table and draw the figure."""
     print(f"Rows gone through until the mean squared error is {ENOUGH}:\n")
     print(f"{'batch size':12}{'m*':>8}" + "".join(f"{m:>9}" for m in sizes))
-    figure, ax = plt.subplots(figsize=(6.8, 4.4), constrained_layout=True)
+    figure, ax = plt.subplots(figsize=(7, 4.4), constrained_layout=True)
     for name, critical, samples in table(n, sizes, max_iter):
         print(f"{name:12}{critical:8.0f}" + "".join(f"{s:9.0f}" for s in samples))
         colour = STYLES[name]["color"]

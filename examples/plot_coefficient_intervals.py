@@ -3,20 +3,23 @@ Which coefficients are not zero
 ===============================
 
 A lasso sets most coefficients to zero and shrinks the others, and along its run they
-move. Debiased, every iterate says of each coefficient where the true one is.
+change. ``coef_table`` debiases the coefficients of any iterate, and gives an interval
+and a test for each of them.
 
-* The 442 patients of the diabetes data with all squares and products of their ten
-  features. There are more than two rows to a column, so the covariance of the columns
-  is that of the rows, and whatever iterate is debiased, the result is least squares
-  with their t-tests. Some columns are so like others that nobody can tell them apart:
-  their intervals are enormous.
-* The 569 tumours of the breast cancer data with six of their features: a logistic
-  regression, compared with maximum likelihood and its Wald intervals. Coefficients of
-  maximum likelihood are somewhat too large; debiased coefficients are brought to scale.
-* Simulated rows, half as many as columns, where there are no least squares. The memory
-  matrix knows what the rows have taught the run, so no estimate of the noise is needed.
-  The last panel shows the run: while the coefficients still move, the debiased ones
-  already agree with the true ones, which are dotted.
+* **The diabetes data**, 442 patients with all squares and products of their ten
+  features. There are several rows to a column, so the covariance of the columns is that
+  of the rows. Debiasing any iterate then gives least squares and its t-tests. Four of
+  64 intervals do not contain zero; three would be expected if all columns were zero.
+  Some columns are nearly combinations of others: their intervals are many times as
+  long.
+* **The breast cancer data**, 569 tumours with six of their features: a logistic
+  regression, compared with maximum likelihood and its Wald intervals. Maximum
+  likelihood gives coefficients that are somewhat too large. Debiasing corrects for
+  that: its coefficients are a few percent smaller.
+* **Simulated rows**, half as many as columns, so that least squares does not exist. The
+  memory matrix accounts for what the run has fitted, and no estimate of the noise is
+  needed. The last panel shows the run. While the coefficients still change, the
+  intervals of the debiased ones already contain the true ones, which are dotted.
 
 Intervals are nominal 95%, of one coefficient at a time.
 
@@ -125,7 +128,7 @@ def draw(ax, table, classic, name):
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_xlabel(f"coefficient, {100 * COVERAGE:g}% interval")
     # Below: intervals of columns that are alike go all across.
-    ax.legend(frameon=False, ncol=3, loc="upper center", bbox_to_anchor=(0.4, -0.13))
+    ax.legend(frameon=False, ncol=3, loc="upper center", bbox_to_anchor=(0.4, -0.14))
 
 
 def draw_classic(classic, heights):
@@ -135,7 +138,7 @@ def draw_classic(classic, heights):
 
 
 def diabetes(ax, n_rows, max_iter):
-    """The lasso beside least squares; draws the columns with the smallest p-values."""
+    """The lasso and least squares; draws the columns with the smallest p-values."""
     X, y = products_of_diabetes()
     X, y = X[:n_rows], y[:n_rows]
     lasso = TrajectoryLasso("path", max_iter=max_iter, keep_data=True, random_state=0)
@@ -182,7 +185,7 @@ def simulated(ax):
 
 
 def cancer(ax, n_rows, max_iter):
-    """The logistic regression beside maximum likelihood."""
+    """The logistic regression and maximum likelihood."""
     X, y = tumours()
     X, y = X[:n_rows], y[:n_rows]
     logistic = TrajectoryLogisticRegression(
@@ -199,7 +202,7 @@ def cancer(ax, n_rows, max_iter):
 
 def main(n_rows=None, max_iter=20, output=None):
     """Print the tables and draw the figure."""
-    figure, axes = plt.subplots(1, 3, figsize=(15, 5.2), constrained_layout=True)
+    figure, axes = plt.subplots(3, 1, figsize=(7, 12), constrained_layout=True)
     diabetes(axes[0], n_rows, max_iter)
     cancer(axes[1], n_rows, 10 * max_iter)
     simulated(axes[2])

@@ -2,18 +2,23 @@
 What a kernel can learn in so many iterations
 =============================================
 
-A step function on the circle, learned by kernel gradient descent. Along
-eigenfunction k of the kernel an iteration leaves 1 - step_size * lambda_k of the error,
-so frequency k is learned after about lambda_1 / lambda_k iterations. The eigenvalues
-of a Gaussian kernel fall like exp(-c k^2): beyond a few frequencies it learns
-nothing that anyone could wait for. Those of a Laplacian kernel fall like 1 / k^2.
-EigenPro brings the top directions down to the next one, which allows longer steps
-and learns all of these directions at once (Ma and Belkin 2017, "Diving into the
-shallows").
+Kernel gradient descent learns a step function on the circle. Along eigenfunction k of
+the kernel, an iteration leaves 1 - step_size * lambda_k of the error, so frequency k is
+learned after about lambda_1 / lambda_k iterations. The eigenvalues of a Gaussian kernel
+fall like exp(-c k^2): a few frequencies are learned at once, and more take longer than
+anyone would wait. Those of a Laplacian kernel fall like 1 / k^2. EigenPro lowers the
+largest eigenvalues to the next one. That allows longer steps and learns all of these
+directions at once (Ma and Belkin 2017, "Diving into the shallows").
 
-The table has relative L2 errors for spectra given by a formula, where a million
-iterations cost nothing; the figure has runs of ``KernelEigenProRegressor`` on points
-of the circle, plain (``n_components=0``) and preconditioned.
+The table has relative L2 errors for spectra given by a formula. With the Gaussian
+spectrum, a million iterations leave four fifths of the error after a hundred; with the
+other, a tenth. A hundred iterations of EigenPro with ten directions leave less than
+half of the error after a hundred of gradient descent.
+
+The figure has runs of ``KernelEigenProRegressor`` on 500 points of the circle, plain
+(``n_components=0``) and preconditioned. EigenPro is faster with both kernels. With the
+Laplacian it is as good as it gets after a hundred iterations, and gradient descent gets
+there in two thousand.
 
 Run ``python examples/plot_computational_reach.py --output DIR`` to write the figure.
 """
@@ -22,6 +27,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import NullLocator
 
 from skacv import KernelEigenProRegressor
 
@@ -95,6 +101,9 @@ def draw(axes, n, n_epochs):
         print(f"{label:32}{error[-1]:8.3f} after {model.n_iter_} iterations")
     axes[0].set_xlabel("iteration")
     axes[0].set_ylabel("relative L2 error on the circle")
+    axes[0].set_yticks([0.1, 0.15, 0.2, 0.3], minor=False)
+    axes[0].yaxis.set_major_formatter("{x:g}")
+    axes[0].yaxis.set_minor_locator(NullLocator())
     axes[0].set_title("A step, learned from points of the circle", loc="left")
     axes[0].legend(frameon=False, fontsize="small")
     axes[1].set_xlabel("angle")
@@ -111,7 +120,7 @@ def main(n=500, n_epochs=2000, output=None):
     for name, *errors in table():
         print(f"{name:16}" + "".join(f"{error:10.3f}" for error in errors))
     print()
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), constrained_layout=True)
+    figure, axes = plt.subplots(2, 1, figsize=(7, 7.4), constrained_layout=True)
     draw(axes, n, n_epochs)
     if output is not None:
         path = Path(output) / "computational_reach.png"

@@ -2,11 +2,11 @@
 Double descent, removed by stopping
 ===================================
 
-Least squares on N random features of 300 rows. As N approaches the number of rows
-the test error of the fit goes through the roof, and comes down again beyond:
-double descent. The peak is of the last iterate only. Gradient descent towards the
-same fit, stopped where leave-one-out is least, has no peak: by the exact
-``loo_path_`` of the one run it is within some percent of the best iterate in hindsight.
+Least squares on N random features of 300 rows. As N approaches the number of rows, the
+test error of the fit rises to thousands of times that of the noise; beyond, it falls
+again. This is double descent. Only the last iterate has the peak. Accelerated gradient
+descent towards the same fit, stopped where the exact ``loo_path_`` of the run is least,
+has none: its error is within a few percent of that of the best iterate in hindsight.
 
 Run ``python examples/plot_double_descent.py --output DIR`` to write the figure.
 """
@@ -68,13 +68,13 @@ def main(n=300, counts=COUNTS, max_iter=300, n_repeats=3, output=None):
     rows = list(table(n, counts, max_iter, n_repeats))
     for n_features, values in rows:
         print(f"{n_features:<10}" + "".join(f"{value:32.3g}" for value in values))
-    figure, ax = plt.subplots(figsize=(6.8, 4.4), constrained_layout=True)
+    figure, ax = plt.subplots(figsize=(7, 4.4), constrained_layout=True)
     for (kind, style), path in zip(KINDS.items(), np.transpose([v for _, v in rows])):
         ax.loglog(counts, path, label=kind, **style)
     ax.axvline(n, color="grey", linestyle="--", linewidth=1)
     ax.set_xlabel(f"random features, for {n} rows")
     ax.set_ylabel("test mean squared error")
-    ax.set_title("The peak of double descent is of the last iterate", loc="left")
+    ax.set_title("Only the last iterate has the peak of double descent", loc="left")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     if output is not None:

@@ -2,19 +2,19 @@
 Generalised cross-validation is wrong along gradient descent
 ============================================================
 
-Generalised cross-validation divides the training error of a fit X b = H y by
-(1 - df / n)^2, df the trace of H. The iterates of gradient descent and of
-Nesterov's acceleration are linear in y, so each has degrees of freedom of its
-own and the formula can be written down for every iterate. It does not estimate
-the risk there: with more features than rows it becomes several times too
-large, and under acceleration df passes n on the way, where the formula has a pole.
+Generalised cross-validation (GCV) divides the training error of a fit X b = H y by
+(1 - df / n)^2, where df, the degrees of freedom, is the trace of H. The iterates of
+gradient descent and of Nesterov's acceleration are linear in y, so the formula can be
+evaluated at each of them. It does not estimate their risk. With more features than rows
+it becomes several times too large, and with acceleration dozens of times: df exceeds n
+on the way, and where they are equal the formula has a pole.
 
-Here it is compared with exact leave-one-out, the memory matrix and the truth
-(known coefficients), on Gaussian rows and a dense signal of one and of ten times
-the variance of the noise. By the formula one stops too early. That costs next to
-nothing where the best iterate is one of the first (the weak signal), and a tenth
-of the risk where it is not. The last line of the output is the converged lasso,
-df the number of features in use, where the formula is fine.
+Here it is compared with exact leave-one-out, with the memory matrix and with the truth
+(known coefficients), on Gaussian rows and a dense signal of one and of ten times the
+variance of the noise. GCV stops too early. That costs about a percent of the risk where
+the best iterate is one of the first (the weak signal), and a tenth where it is not. The
+last line of the output is for the converged lasso, with the number of nonzero
+coefficients as df. There GCV is right.
 
 Run ``python examples/plot_gcv_fails.py --output DIR`` to write the figure.
 """
@@ -151,7 +151,7 @@ def draw(ax, repeats, title):
     ax.set_xlim(0, len(truth) - 1)
     ax.set_ylim(0.7 * truth.min(), 4 * truth.min())
     ax.set_xlabel("iteration")
-    ax.set_title(title, loc="left")
+    ax.set_title(title, loc="left", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -167,12 +167,12 @@ def main(n=600, p=900, n_repeats=10, output=None):
     sparse = [gaussian_data(n, p, p // 15, signal, rng) for _ in range(n_repeats)]
     print_lasso([converged_lasso(*one) for one in sparse])
     figure, axes = plt.subplots(
-        1, 2, figsize=(10, 4.2), sharey=True, constrained_layout=True
+        1, 2, figsize=(7, 3.8), sharey=True, constrained_layout=True
     )
     for solver, ax in zip(SOLVERS, axes):
         draw(ax, repeats[solver], f"{solver}, signal/noise {signal}")
     axes[0].set_ylabel("mean squared error")
-    axes[0].legend(frameon=False)
+    axes[0].legend(frameon=False, fontsize="small")
     if output is not None:
         path = Path(output) / "gcv_fails.png"
         path.parent.mkdir(parents=True, exist_ok=True)

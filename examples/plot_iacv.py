@@ -2,27 +2,33 @@
 Leave-one-out along a run of logistic regression, approximated five ways
 ========================================================================
 
-The experiment of Luo, Ren & Barber: rows of 20 Gaussian features, five of them in
-use, and logistic regression by gradient descent, proximal gradient descent (l1)
-and stochastic gradient descent. What would iterate t be without row i? The
-exact answer (every row left out of a run of its own) is compared with
+The experiment of Luo, Ren & Barber: logistic regression on 20 Gaussian features, five
+of which matter, by gradient descent, proximal gradient descent (l1) and stochastic
+gradient descent. What would iterate t be without row i? The exact answer, a run without
+each row, is compared with five approximations:
 
-* "IACV": every such run linearised around the recorded one, as published;
-* "IACV, corrected": the same with what linearising misses, evaluated now and then,
-  which is what ``loo_path_`` is made from;
-* "NS": a Newton step from the current iterate that takes the row out;
-* "IJ": the same by the Hessian of all rows, the infinitesimal jackknife;
+* "IACV": each such run is linearised around the recorded one, as published;
+* "IACV, corrected": what linearising misses is evaluated now and then and added, as
+  ``loo_path_`` does;
+* "NS": one Newton step from the current iterate, without the row;
+* "IJ": the same with the Hessian of all rows, the infinitesimal jackknife;
 * "baseline": the iterate itself.
 
-Err_Approx is the mean distance of the coefficients without a row from the exact
-ones, Err_CV the relative error of the leave-one-out log loss, and seconds are
-those of all iterates up to t, each method evaluated at every one. NS and IJ are made
-for a model that has converged; IACV is right from the first iterate on.
+Err_Approx is the mean distance of the coefficients without a row from the exact ones,
+and Err_CV the relative error of the leave-one-out log loss. Seconds are those of all
+iterates up to t.
 
-By default runs are shorter than the published ones (1000 updates in place of 7000,
-3000 of SGD in place of 100,000), only 50 rows are left out, and there are three
-repeats: that takes a quarter of a minute. ``--full`` is the published size, once, and
-takes a quarter of an hour. One iterate of SGD is ten batches. All run on one thread.
+NS and IJ are made for a model that has converged. IACV is good from the first iterate
+on: at the early iterate of the table its coefficients are several times as close to the
+exact ones as those of NS and IJ. Once gradient descent has converged, NS is as good as
+IACV and IJ is worse. SGD does not converge, and there IACV stays the best of the three.
+The correction lowers the error of IACV by orders of magnitude in gradient descent, and
+in SGD by less. With so few rows left out, the exact runs take about as long as IACV.
+
+By default runs are shorter than the published ones (1000 updates instead of 7000, 3000
+of SGD instead of 100,000), only 50 rows are left out, and there are three repeats:
+that takes about half a minute. ``--full`` is the published size, once, and takes a
+quarter of an hour. One iterate of SGD is ten batches. All run on one thread.
 
 Run ``python examples/plot_iacv.py --output DIR`` to write the figure.
 
@@ -296,7 +302,7 @@ def figure_of(chosen, results):
     figure, axes = plt.subplots(
         len(MEASURES),
         len(chosen),
-        figsize=(13, 8),
+        figsize=(7, 8),
         sharex="col",
         sharey="row",
         constrained_layout=True,
@@ -308,9 +314,7 @@ def figure_of(chosen, results):
     for ax in axes[:2, 0]:
         ax.set_ylim(bottom=SMALLEST_SHOWN)
     handles, labels = axes[-1, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper center", ncols=len(labels), frameon=False
-    )
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
     return figure
 
 
@@ -324,7 +328,7 @@ def main(
     n_repeats=3,
     output=None,
 ):
-    """Print the tables and draw four of the settings."""
+    """Print the tables and draw two of the settings."""
     rng = np.random.default_rng(0)
     compare = settings(n_small, n_large, n_updates, n_batches)
     results = {}
@@ -333,7 +337,7 @@ def main(
         results[name] = gathered(repeats)
         print_table(name, setting, results[name])
     names = list(compare)
-    chosen = {names[k]: compare[names[k]] for k in (0, 2, 3, 4)}
+    chosen = {names[k]: compare[names[k]] for k in (2, 4)}
     figure = figure_of(chosen, results)
     if output is not None:
         path = Path(output) / "iacv.png"

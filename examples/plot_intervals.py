@@ -2,22 +2,28 @@
 Prediction intervals along the iterations
 =========================================
 
-How far off is a prediction? Training residuals do not say: they shrink towards
-zero while the errors on unseen rows do not. Rows left out do, and one run gives
-their residuals at every iterate, with no refit.
+How far off is a prediction? Training residuals do not say: they shrink towards zero
+along a run, while the errors on unseen rows do not. Residuals of rows left out do, and
+one run gives them at every iterate, without a refit.
 
-The data are the 442 patients of the diabetes data with all products of up to three
-of their ten features: 285 columns, fitted on 150 rows by accelerated gradient
-descent, and judged by the other 292. Intervals should cover 90% of these. There
-are three kinds,
+The data are the 442 patients of the diabetes data with all products of up to three of
+their ten features: 285 columns. A model is fitted on 150 rows by accelerated gradient
+descent and tested on the other 292. Intervals should cover 90% of these. There are
+three kinds:
 
 * "jackknife+": predictions without each row, plus and minus its own residual;
 * "loo": the prediction, plus and minus a quantile of the held-out residuals;
-* "risk": the same with the residuals that the memory matrix estimates,
+* "risk": the same with the residuals that the memory matrix estimates.
 
-and, for comparison, the prediction plus and minus a quantile of the training residuals.
-All numbers are means over random splits. "Best" is the iterate of least
-``loo_path_`` of each split.
+For comparison, there is the prediction plus and minus a quantile of the training
+residuals. "Best" is the iterate of least ``loo_path_`` of each split, and numbers are
+means over the splits.
+
+Up to the best iterate and beyond, all three kinds cover 90% and have the same width. At
+the last iterate, which fits the training rows almost exactly, "risk" covers a few
+percent too few, and the others are three times as wide as at the best iterate.
+Intervals from training residuals cover too few rows at the best iterate already, and
+only one in eight at the end.
 
 Run ``python examples/plot_intervals.py --output DIR`` to write the figure.
 """
@@ -121,8 +127,10 @@ def draw(axes, iterates, paths, best):
     axes[0].annotate(
         "best by loo_path_", (best, 0.02), (4, 0), textcoords="offset points"
     )
-    axes[0].set_title(f"share of test rows covered, nominal {COVERAGE}", loc="left")
-    axes[1].set_title("mean width", loc="left")
+    axes[0].set_title(
+        f"share of test rows covered (of {COVERAGE})", loc="left", fontsize="medium"
+    )
+    axes[1].set_title("mean width", loc="left", fontsize="medium")
 
 
 def main(n_rows=150, n_splits=10, max_iter=300, output=None):
@@ -142,9 +150,11 @@ def main(n_rows=150, n_splits=10, max_iter=300, output=None):
             f"last ({max_iter})": [path[-1] for path in paths],
         }
     )
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), constrained_layout=True)
+    figure, axes = plt.subplots(1, 2, figsize=(7, 3.8), constrained_layout=True)
     draw(axes, iterates, paths, np.median(best))
-    axes[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 0.1))
+    axes[0].legend(
+        framealpha=1, edgecolor="none", loc="lower left", bbox_to_anchor=(0, 0.1)
+    )
     if output is not None:
         path = Path(output) / "intervals.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,32 +5,35 @@ Probabilities of a kernel machine that stops itself
 Kernel logistic regression without a penalty, on three data sets that ship with
 scikit-learn: whether a diabetes progresses by more than the median (10 features, a
 noisy question), breast cancer (30 features, hardly any noise), and the digits (ten
-classes, 64 pixels). Half of the rows are for training, a quarter of the digits. Five
-folds of the one run choose the kernel's ``gamma`` and the iterate of least log loss,
-and end the run.
+classes, 64 pixels). Half of the rows are for training; of the digits, a quarter. Five
+folds of the one run choose the kernel's ``gamma`` and the iterate with the least log
+loss, and end the run.
 
-Two questions are asked on the test rows. What does stopping save: the log loss of the
-chosen iterate against that of the last one, where the run goes on. And is it any good:
-against a support vector classifier, tuned by five folds over six values of ``gamma``
-and of ``C`` and then calibrated by five folds; against logistic regression, tuned by
-its log loss on five folds; and, with two classes, against a Gaussian process, whose
-kernel has the largest marginal likelihood.
+The table has the log loss of the chosen iterate on the test rows, and of the last
+iterate of a run that goes on. They are compared with a support vector classifier, tuned
+by five folds over six values of ``gamma`` and of ``C`` and then calibrated by five
+folds; with logistic regression, tuned by its log loss on five folds; and, with two
+classes, with a Gaussian process whose kernel has the largest marginal likelihood.
 
-The default loss of the kernel machine, least squares on coded labels, has probabilities
-as well: softmax of its decisions times one number, ``probability_scale_``, which makes
-the held-out decisions of the five folds most likely.
+The default loss of the kernel machine, least squares on coded labels, gives
+probabilities as well: the softmax of its decisions times ``probability_scale_``, the
+number with which the held-out decisions of the five folds are most likely.
 
-Below are reliability curves: the rows that a model gives a class with probability 0.7
-should have it seven times in ten. The test rows of all splits are taken together.
+The right panels are reliability curves. Where a model gives a class probability 0.7,
+seven in ten of the rows should have that class. They show the test rows of all splits.
 
-On the diabetes data a run that goes on becomes far too sure of itself. The iterate that
-is chosen has a lower log loss than the support vector classifier, but logistic
-regression and the Gaussian process are slightly better still. On the breast cancer data
-all three are better: the log loss hangs on a few rows that are wrong with confidence,
-and folds with so few errors do not see that. On the digits there is nothing to stop,
-more iterations would even help a little; the log loss is less than that of the support
-vector classifier, which gets more labels right. Least squares does as well on the
-diabetes data, and has the least log loss of all on the other two.
+* **Diabetes.** A run that goes on becomes far too sure of itself. The chosen iterate
+  has a lower log loss than the support vector classifier. Logistic regression and the
+  Gaussian process are slightly better still.
+* **Breast cancer.** The three other models have a lower log loss than the chosen
+  iterate, though about as few wrong labels.
+* **Digits.** There is nothing to stop: the last iterate is as good as the chosen one.
+  Both have a lower log loss than the support vector classifier, which gets more labels
+  right.
+
+Least squares is as good as the log loss on the diabetes data, and better on the others:
+on the breast cancer data no model is better, and on the digits it has the lowest log
+loss of all.
 
 Run ``python examples/plot_kernel_probabilities.py --output DIR`` to write the figure.
 """
@@ -271,19 +274,19 @@ DATA = {"Diabetes": diabetes, "Breast cancer": breast_cancer, "Digits": digits}
 @threadpool_limits.wrap(limits=1)
 def main(n_rows=None, max_iter=600, n_values=6, n_splits=5, output=None):
     """Print the tables and draw the figure."""
-    figure, axes = plt.subplots(2, 3, figsize=(13, 8), constrained_layout=True)
+    figure, axes = plt.subplots(3, 2, figsize=(7, 9.6), constrained_layout=True)
     print(f"Test rows, means over {n_splits} splits, one thread")
-    for (title, data), (upper, lower) in zip(DATA.items(), axes.T):
+    for (title, data), (left, right) in zip(DATA.items(), axes):
         splits = [
             compared(data, seed, n_rows, max_iter, n_values) for seed in range(n_splits)
         ]
         print_table(title, splits, max_iter)
-        draw_path(upper, title, splits)
-        draw_reliability(lower, splits)
+        draw_path(left, title, splits)
+        draw_reliability(right, splits)
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
     lines = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside upper center", ncols=4, frameon=False)
+    figure.legend(*lines, loc="outside upper center", ncols=3, frameon=False)
     if output is not None:
         path = Path(output) / "kernel_probabilities.png"
         path.parent.mkdir(parents=True, exist_ok=True)

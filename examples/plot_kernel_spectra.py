@@ -2,20 +2,23 @@
 Eigenvalues of kernels on real data, and the epochs they ask for
 ================================================================
 
-With the eigenvalues lambda_k of K / n and their vectors u_k, t updates of kernel
-gradient descent leave (1 - step_size * lambda_k)^t of the part of the targets along
-u_k. The step size is one over lambda_1, so that direction k takes about
+Let lambda_k be the eigenvalues of K / n and u_k its eigenvectors. After t updates,
+kernel gradient descent has left (1 - step_size * lambda_k)^t of the part of the targets
+along u_k. The step size is one over lambda_1, so direction k takes about
 lambda_1 / lambda_k epochs. EigenPro with q directions has lambda_{q+1} in place of
-lambda_1, and learns the first q of them at once.
+lambda_1, and learns the first q directions at once.
 
-On images of digits (the target: is it an even one?), left: the eigenvalues of a
-Gaussian kernel fall much faster than those of a Laplace kernel, both with the widths of
-``gamma="scale"``. Right: training errors along runs of ``KernelEigenProRegressor``, and
-lines for what the eigenvalues predict of gradient descent. The Gaussian kernel fits
-what a few hundred directions hold, and then slows down: this is its regularisation, and
-why the Laplace kernel fits the rest in fewer epochs (Belkin, Ma and Mandal 2018; Ma and
-Belkin 2017). EigenPro, with 100 directions estimated from a subsample of the rows,
-needs a tenth of the epochs or less.
+The data are images of digits, and the target is whether a digit is even. The upper
+panel has the eigenvalues of a Gaussian and of a Laplace kernel, both of
+``gamma="scale"``. From about the hundredth on, those of the Gaussian kernel fall much
+faster. The lower panel has training errors along runs of ``KernelEigenProRegressor``,
+and lines for gradient descent as the eigenvalues predict it: the runs are on the lines.
+
+The Gaussian kernel is ahead at first. It fits what the first hundred directions hold
+and then slows down, which is its regularisation. The Laplace kernel fits the rest in
+fewer epochs (Belkin, Ma and Mandal 2018; Ma and Belkin 2017). EigenPro has 100
+directions, estimated from a subsample of the rows. Where gradient descent needs a
+hundred epochs or more, it needs less than a tenth of them for the same error.
 
 Run ``python examples/plot_kernel_spectra.py --output DIR`` to write the figure.
 """
@@ -66,7 +69,7 @@ def main(n_rows=1000, n_directions=100, n_epochs=1000, output=None):
     """Print eigenvalues and training errors, and draw them."""
     X, digits = load_digits(return_X_y=True)
     X, y = X[:n_rows], np.where(digits[:n_rows] % 2, -1.0, 1.0)
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), constrained_layout=True)
+    figure, axes = plt.subplots(2, 1, figsize=(7, 7.4), constrained_layout=True)
     epochs = np.unique(np.geomspace(1, n_epochs, 13).astype(int))
     shown = [t for t in SHOWN if t <= n_epochs]
     print("Mean squared training error after so many epochs\n")
@@ -97,10 +100,14 @@ def main(n_rows=1000, n_directions=100, n_epochs=1000, output=None):
             linewidth=2,
         )
     axes[0].set(xlabel="direction k", ylabel="eigenvalue over the first")
-    axes[0].set_title("One over the epochs that a direction takes", loc="left")
+    axes[0].set_title(
+        "Eigenvalues: one over the epochs that a direction takes", loc="left"
+    )
     axes[1].set(xlabel="epoch", ylabel="training error")
     axes[1].set_ylim(1e-3, 3)
-    axes[1].set_title("Of runs, and as the eigenvalues predict (lines)", loc="left")
+    axes[1].set_title(
+        "Training errors of runs, and as the eigenvalues predict (lines)", loc="left"
+    )
     for ax in axes:
         ax.legend(frameon=False)
         ax.spines[["top", "right"]].set_visible(False)

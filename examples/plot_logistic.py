@@ -2,21 +2,26 @@
 A logistic regression that stops itself
 =======================================
 
-Two data sets that ship with scikit-learn, half of the rows kept aside to tell the
-truth: the breast cancer data (benign or malignant, 30 features) and the digits (ten
-classes, 64 pixels). Two models choose from one run each,
+Two data sets that ship with scikit-learn: the breast cancer data (benign or malignant,
+30 features) and the digits (ten classes, 64 pixels). Half of the rows are for training,
+half for testing. Two models choose from one run each:
 
-* "early stopping": no penalty at all, the iterate alone is chosen, and the run ends
-  when a hundred further iterates have not been better;
-* "path of C": thirty values of C in one warm-started trajectory, twenty updates at
-  each. That is far from converged at the last values, so it stops early as well.
+* "early stopping" has no penalty. It chooses the iterate, and the run ends when a
+  hundred further iterates have not been better.
+* "path of C" goes through thirty values of C in one run, with twenty updates at each.
+  At the largest values it is far from converged, so the number of updates limits the
+  fit as well. It chooses the largest C on both data sets, with a warning.
 
-The breast cancer data are judged by leave-one-out, the digits by five folds that run
-as replicas of the one trajectory; by log loss, or by a score on the pooled held-out
-decisions: the area under the ROC curve, accuracy. Beside them stands
-``LogisticRegressionCV``, ten values of C refitted to convergence on five folds; on
-data of this size its solver is faster. All numbers are means over three random
-splits, "±" is the standard error that skacv reports; all run on one thread.
+Iterates are chosen by leave-one-out on the breast cancer data and by five folds on the
+digits: by the log loss, or by a score of the held-out decisions, which is the area
+under the ROC curve for two classes and the accuracy for ten. They are compared with
+``LogisticRegressionCV``, which refits ten values of C to convergence on five folds.
+
+Chosen by the log loss, early stopping has the lowest log loss on the breast cancer data
+and ``LogisticRegressionCV`` on the digits. All scores are within a percent of each
+other. On data this small ``LogisticRegressionCV`` is as fast as the runs, or faster.
+Numbers are means over three random splits (of C the geometric mean), "±" is the
+standard error that skacv reports, and all run on one thread.
 
 Run ``python examples/plot_logistic.py --output DIR`` to write the figure.
 """
@@ -192,7 +197,7 @@ def draw(axes, name, data, fitted, X_test, y_test):
         model, _ = fitted[ours, chosen_by]
         error = model.best_score_se_
         draw_path(ax, model.path_, error, truth, model.best_iter_, opponent)
-        ax.set_title(f"{name}: {title}", loc="left")
+        ax.set_title(f"{name}: {title}", loc="left", fontsize="medium")
 
     stages = fitted[ours, "log loss"][0].estimator_.staged_predict_proba(X_test)
     truth = [log_loss(y_test, probability) for probability in stages]
@@ -210,7 +215,7 @@ def draw(axes, name, data, fitted, X_test, y_test):
 @threadpool_limits.wrap(limits=1)
 def main(n_rows=None, n_splits=3, patience=100, n_values=30, output=None):
     """Print the tables and draw the first split."""
-    figure, axes = plt.subplots(2, 2, figsize=(11, 7.5), constrained_layout=True)
+    figure, axes = plt.subplots(2, 2, figsize=(7, 6), constrained_layout=True)
     for (name, data), pair in zip(DATA.items(), axes):
         rows = {}
         for seed in range(n_splits):
@@ -223,7 +228,7 @@ def main(n_rows=None, n_splits=3, patience=100, n_values=30, output=None):
                 draw(pair, name, data, fitted, X_test, y_test)
         print_table(name, data, X.shape, rows)
     labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*labels, loc="outside upper center", ncols=4, frameon=False)
+    figure.legend(*labels, loc="outside upper center", ncols=2, frameon=False)
     if output is not None:
         path = Path(output) / "logistic.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,15 +2,16 @@
 The risk of a logistic run, without leaving a row out
 =====================================================
 
-The memory matrix estimates from one run what every iterate of a logistic regression
-costs on unseen rows. It multiplies derivatives of the run with random signs, so it
-leaves no row out, and its cost hardly grows with their number.
+The memory matrix estimates the log loss of every iterate of a logistic regression on
+unseen rows from one run. It multiplies derivatives of the run with random signs and
+leaves no row out, so it takes a fraction of the time of leave-one-out.
 
-On the left rows are Gaussian, as the theory has them: the estimate (blue) lies on
-exact leave-one-out (dashed) and on the truth. On the right are breast-cancer data with
-products of the features, whose rows are far from Gaussian: the estimate reads high once
-the run separates the classes, and stops somewhat early. Take leave-one-out or folds for
-such data if you can afford them.
+The left panel has Gaussian rows, as the theory assumes. The memory matrix (blue) agrees
+with leave-one-out (dashed). Both are a few percent above the loss on test rows, and
+both stop at about the best iterate. The right panel has breast cancer data with
+products of the features, whose rows are far from Gaussian. There the memory matrix is
+too high once the run separates the classes, and it stops too early. Use leave-one-out
+or five folds for such data. Five folds take the least time.
 
 Run ``python examples/plot_logistic_risk.py --output DIR`` to write the figure.
 """
@@ -114,7 +115,8 @@ def draw(ax, title, data, max_iter):
         least.append(path.min())
         (line,) = ax.plot(path, label=name, **STYLES[name])
         ax.plot(path.argmin(), path.min(), "o", color=line.get_color(), markersize=5)
-    ax.set(title=title, xlabel="iteration", xlim=(0, max_iter))
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set(xlabel="iteration", xlim=(0, max_iter))
     ax.set_ylim(0, 2.5 * max(least))
     ax.spines[["top", "right"]].set_visible(False)
 
@@ -130,11 +132,11 @@ def main(share=1.0, n_splits=5, output=None):
             took, best, test, said = np.mean([row[1:] for row in rows], axis=0)
             numbers = f"{best:9.0f}{test:8.3f}{said:8.3f}{took:9.2f}"
             print(f"{title:28}{rows[0][0]:18}{numbers}".replace("nan", "   "))
-    figure, axes = plt.subplots(1, 2, figsize=(10.4, 4.2), constrained_layout=True)
+    figure, axes = plt.subplots(1, 2, figsize=(7, 3.8), constrained_layout=True)
     for ax, (title, (drawn, max_iter)) in zip(axes, data.items()):
         draw(ax, title, drawn(0), max_iter)
     axes[0].set_ylabel("log loss")
-    axes[0].legend(frameon=False)
+    axes[0].legend(frameon=False, fontsize="small")
     if output is not None:
         path = Path(output) / "logistic_risk.png"
         path.parent.mkdir(parents=True, exist_ok=True)

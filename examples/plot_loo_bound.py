@@ -2,22 +2,25 @@
 How far may approximate leave-one-out be from the exact one?
 ============================================================
 
-Iterative approximate cross-validation runs a model without row i by a gradient that is
-linearised around the recorded run. What that misses is at most quadratic in the
-distance of the two runs, so that its error obeys a recursion with numbers of the run
-alone (docs/theory.md, "How accurate is it?"). Each panel shows, for logistic regression
-on 20 Gaussian columns, in the mean over the rows left out:
+Iterative approximate cross-validation follows a model without row i by a gradient that
+is linearised around the recorded run. The error of that is at most quadratic in the
+distance of the two runs, so a bound of the error can be computed from the run alone
+(docs/theory.md, "How accurate is it?"). Each panel shows, for logistic regression on 20
+Gaussian columns, means over the rows left out:
 
-* the distance of the exact run without a row from the recorded one, which is what
-  leaving out the row changes;
+* the change: the distance of the exact run without a row from the recorded one;
 * the error of the approximation;
-* its bound.
+* the bound of the error.
 
-Gradient descent, its proximal version with an l1 penalty, and SGD in batches, each with
-a ridge penalty. The change falls with 1 / n and the error with 1 / n^2: the table has
-both for n = 250 (dotted) and n = 1000. In batches a row is left out of a batch of a
-tenth of the rows, where it weighs ten times as much: the bound of 250 rows then grows
-without end, and says nothing.
+The runs are gradient descent, its proximal version with an l1 penalty, and SGD, each
+with a ridge penalty. Dotted lines are for n = 250, the others for n = 1000. In theory
+the change falls like 1 / n and the error like 1 / n^2, and in the table they do so
+roughly: four times as many rows give a change about a quarter as large and an error
+about ten to forty times smaller. The error is a hundredth of the change or less for n =
+1000.
+
+SGD uses batches of a tenth of the rows, in which a row weighs ten times as much. With
+250 rows its bound then grows without end and says nothing, though the error is small.
 
 Run ``python examples/plot_loo_bound.py --output DIR`` to write the figure.
 
@@ -108,7 +111,7 @@ def main(sizes=(250, 1000), output=None):
     """Print change, error and bound after the last update, and draw them."""
     names = "gradient descent", "proximal gradient descent", "SGD"
     figure, axes = plt.subplots(
-        1, 3, figsize=(11, 3.6), sharey=True, constrained_layout=True
+        1, 3, figsize=(7, 3.4), sharey=True, constrained_layout=True
     )
     print(f"{'':28}{'n':>6}{'change':>10}{'error':>10}{'bound':>10}")
     for ax, name in zip(axes, names):
@@ -126,7 +129,8 @@ def main(sizes=(250, 1000), output=None):
                     label=label if is_large else None,
                     linewidth=2,
                 )
-        ax.set(title=f"{name}", xlabel="updates", xscale="log", yscale="log")
+        ax.set_title(name, fontsize="medium")
+        ax.set(xlabel="updates", xscale="log", yscale="log")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("distance of coefficients")
     axes[0].set_ylim(1e-7, 1)

@@ -2,13 +2,16 @@
 Digits with wrong labels
 ========================
 
-The digits that ship with scikit-learn, a fifth of the training labels drawn anew. A
-kernel machine that runs on fits the wrong labels too. Leave-one-out of the one run,
-exact for so few rows, says after which epoch: it is scored against the wrong labels,
-and all the same finds the iterate that is right about the clean test labels.
+The digits that ship with scikit-learn. A fifth of the training labels are drawn anew at
+random. A kernel machine that runs for too long fits the wrong labels too. Exact
+leave-one-out of the one run chooses the epoch. It knows the noisy labels only, and yet
+the epoch that it chooses is among the best for the clean labels of the test rows: after
+300 epochs, several times as many of them are wrong.
 
-The opponents are tuned by refits on five folds: ``KernelRidge`` over ten
-penalties, and a support vector classifier over ten.
+Two models are tuned by refits on five folds for comparison: ``KernelRidge`` over ten
+penalties and a support vector classifier over ten values of ``C``. The stopped run is
+as good as the support vector classifier, a little better than ``KernelRidge``, and
+takes less than half of their time.
 
 Run ``python examples/plot_noisy_digits.py --output DIR`` to write the figure.
 """
@@ -106,7 +109,7 @@ def draw(ax, n_rows, max_iter, gamma=0.5):
     ax.axvline(stopped.best_iter_, color="grey", linestyle="--", linewidth=1)
     ax.set_xlabel("epoch")
     ax.set_ylabel("share of wrong labels")
-    title = f"Digits, a fifth of the labels drawn anew: stopped at {stopped.best_iter_}"
+    title = f"Digits with noisy labels: stopped at epoch {stopped.best_iter_}"
     ax.set_title(title, loc="left")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
@@ -120,7 +123,7 @@ def main(n_rows=None, max_iter=300, n_values=10, n_splits=3, output=None):
         name, error, seconds = rows[0][0], *np.mean([r[1:] for r in rows], axis=0)
         shown = "" if np.isnan(seconds) else f"{seconds:8.2f}"
         print(f"{name:36}{100 * error:8.2f}%{shown}")
-    figure, ax = plt.subplots(figsize=(6.8, 4.4), constrained_layout=True)
+    figure, ax = plt.subplots(figsize=(7, 4.4), constrained_layout=True)
     draw(ax, n_rows, max_iter)
     if output is not None:
         path = Path(output) / "noisy_digits.png"

@@ -2,17 +2,20 @@
 A path from one pass over a file
 ================================
 
-A file of rows is read once, a block at a time, as a ``numpy.memmap``: more of them than
-would fit in memory are the same to it. What stays is a ``RowSummary``: means and second
-moments of every fold, and 1000 of the rows. Then a whole lasso path is run, judged and
-stopped on it within a second, and so is any other model with the squared error.
+A file of rows is read once, a block at a time, as a ``numpy.memmap``, so the rows need
+not fit in memory. The result is a ``RowSummary``: means and second moments of every
+fold, and 1000 of the rows. A lasso path is then run on the summary and stopped, in less
+time than the pass over the file. Any other model with the squared error could be.
 
-The signal is spread over many correlated columns and weak beside the noise, so that the
-end of the path is not the best of it. Estimates are those that all rows would give: the
-memory matrix, and five folds. The truth is known here.
+The signal is spread over many correlated columns and is weak compared with the noise,
+so the end of the path is not the best of it. The memory matrix and five folds estimate
+the error of every iterate from the summary, as they would from all rows. The true error
+is known here.
 
-``SGDRegressor`` stops early by a tenth of the rows, which it holds out, and goes
-through the others once an epoch.
+``SGDRegressor`` goes through the rows once an epoch. It holds out a tenth of them to
+stop early. After three epochs its error is still about a percent above that of the
+noise. The error of the stopped lasso path is less than a hundredth of a percent above
+it.
 
 Run ``python examples/plot_one_pass.py --output DIR`` to write the figure, with
 ``--rows 5000000`` on a file of 4 GB.
@@ -99,7 +102,7 @@ def draw(ax, model, n_rows):
     rise = 1e6 * (truth[-1] - truth[best])
     ax.set_ylim(-2 * rise, 4 * rise)
     ax.set_xlabel("iteration, along 30 values of alpha")
-    ax.set_ylabel("error above the chosen, in millionths of the noise")
+    ax.set_ylabel("error above that of the chosen iterate,\nin millionths of the noise")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
 
@@ -119,7 +122,9 @@ def main(n_rows=500_000, output=None):
             return RowSummary.from_arrays(*read(folder), progress=progress)
 
         def epochs():
-            sgd = SGDRegressor(early_stopping=True, max_iter=EPOCHS, tol=None)
+            sgd = SGDRegressor(
+                early_stopping=True, max_iter=EPOCHS, tol=None, random_state=0
+            )
             return sgd.fit(*read(folder))
 
         summary, reading = seconds(one_pass)
@@ -129,11 +134,11 @@ def main(n_rows=500_000, output=None):
         sgd, theirs = seconds(epochs)
     print("\n\n| fit | seconds | true error over that of the noise |\n|---|---|---|")
     last = true_risk(model.estimator_.coef_path_[-1], n_rows)[0]
-    chosen, theirs = (true_risk(fitted.coef_, n_rows)[0] for fitted in (model, sgd))
+    chosen, error = (true_risk(fitted.coef_, n_rows)[0] for fitted in (model, sgd))
     print(f"| one pass over {n_rows} x {N_COLUMNS} | {reading:.2f} | |")
     print(f"| lasso path on the summary, stopped | {fitting:.2f} | {chosen:.6f} |")
     print(f"| its last iterate | | {last:.6f} |")
-    print(f"| SGDRegressor, {EPOCHS} epochs | {theirs:.2f} | {theirs:.6f} |")
+    print(f"| SGDRegressor, {EPOCHS} epochs | {theirs:.2f} | {error:.6f} |")
     figure, ax = plt.subplots(figsize=(7, 4.2), constrained_layout=True)
     draw(ax, model, n_rows)
     if output is not None:

@@ -2,14 +2,20 @@
 Tan & Bellec's experiments: the risk of robust regression by SGD
 ================================================================
 
-Linear models whose noise has no variance, fitted by (proximal) gradient descent with
-the Huber or the pseudo-Huber loss, on all rows or on a fresh random batch for every
-update. The memory matrix of these losses estimates the squared error of every iterate
-on unseen rows, noise included, from the one run. Rows are Gaussian here and the
-coefficients are known, so the truth can be drawn with the estimate.
+Linear models whose noise has infinite variance (Student's t with two degrees of
+freedom). They are fitted by gradient descent or its proximal version with the Huber or
+the pseudo-Huber loss, on all rows or on a new random batch for every update. The memory
+matrix of these losses estimates the squared error of every iterate on unseen rows from
+the one run. The noise in this error is that of the training rows, whose mean square is
+finite. Rows are Gaussian and the coefficients are known, so the truth can be drawn with
+the estimate.
 
-By default every size is a tenth of the published one. With ``--full`` (10,000 rows and
-up to 12,000 features; 100 repeats there, one here) it takes some minutes.
+The table has the estimate over the truth: at the iterate with the least true error, at
+the last, and where the two differ most. They differ by a tenth at most.
+
+By default every size is a tenth of the published one. ``--full`` has the published
+sizes (10,000 rows and up to 12,000 features), once instead of 100 times, and takes some
+minutes.
 
 Reference: Tan and Bellec (2024), "Estimating generalization performance along the
 trajectory of proximal SGD in robust regression", arXiv:2410.02629.
@@ -113,7 +119,7 @@ def experiment(setting, loss, n_batches, share):
 
 
 def draw(results):
-    figure, axes = plt.subplots(2, 2, figsize=(9, 6.6), constrained_layout=True)
+    figure, axes = plt.subplots(2, 2, figsize=(7, 6.2), constrained_layout=True)
     for ax, setting in zip(axes.flat, SETTINGS):
         for (title, name, n_batches), (estimate, truth) in results.items():
             if title == setting.title:
@@ -121,11 +127,11 @@ def draw(results):
                 label = f"{name}, {'all rows' if n_batches == 1 else 'batches'}"
                 ax.plot(estimate, line, color=COLORS[name], linewidth=2, label=label)
                 ax.plot(truth, color="black", linewidth=0.8, linestyle="--")
-        ax.set_title(setting.title, loc="left")
+        ax.set_title(setting.title, loc="left", fontsize="medium")
         ax.set_xlabel("iteration")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize=8)
+        ax.legend(frameon=False, fontsize="small")
     axes[0, 0].set_ylabel("squared error on unseen rows")
     axes[1, 0].set_ylabel("squared error on unseen rows")
     figure.suptitle("Estimates (coloured) and truth (dashed)", fontsize=10)

@@ -1,20 +1,22 @@
 """
-Which estimate to take
-======================
+Which estimate to use
+=====================
 
-By the number of rows and columns and by the loss: what ``criterion="auto"`` takes for
-the choice of an iterate, asked of the estimators themselves, and what says best what a
-given iterate would cost.
+The number of rows and columns and the loss decide. The colours of the figure show what
+``criterion="auto"`` uses to choose an iterate, as the estimators themselves report it.
 
-* **To choose**, exact leave-one-out is taken where one decomposition of X leaves every
-  row out, which it does along linear updates with the squared error; five random folds
-  elsewhere.
-* **The risk of a given iterate** is best said by leave-one-out on a few hundred rows.
-  With more of them the memory matrix is as good, and leaves no row out.
-* Where rows do not fit in memory and the loss is the squared error, a ``RowSummary`` of
-  up to 5000 columns has the memory matrix, folds, and leave-one-out of some rows.
+* **To choose an iterate**, "auto" uses exact leave-one-out where one decomposition of X
+  leaves every row out. That is so for linear updates with the squared error and up to
+  about a thousand rows, or two thousand for some shapes. Everywhere else it uses five
+  random folds.
+* **To estimate the risk of a given iterate**, leave-one-out is best on a few hundred
+  rows. With more rows (right of the dashed line) the memory matrix is as good, and
+  leaves no row out.
+* **Where rows do not fit in memory** (grey), they may be spread over workers. With the
+  squared error and up to 5000 columns, a ``RowSummary`` from one pass over the rows
+  gives the memory matrix, folds, and leave-one-out of some rows.
 
-Rows in groups, or in time, want the splitter that respects them, whatever their number.
+Rows in groups or in time need the splitter that respects them, whatever their number.
 
 Run ``python examples/plot_which_estimate.py --output DIR`` to write the figure.
 """
@@ -34,7 +36,7 @@ MODELS = {
 }
 # Rows from which the memory matrix says as well what an iterate costs as leave-one-out.
 MANY_ROWS = 1000
-# Of float64, so many bytes do not fit beside all else.
+# So many bytes of float64 do not fit in memory.
 LARGE, COLUMNS_OF_SUMMARY = 16e9, 5000
 LEAVE_ONE_OUT, FOLDS = "#7b3294", "#fdb863"
 
@@ -46,7 +48,7 @@ def is_left_out(model, n_rows, n_columns):
 
 
 def draw(ax, model, rows, columns):
-    """What is taken to choose, and where other estimates come in."""
+    """What is used to choose, and where other estimates come in."""
     n_most = LARGE / 8 / np.array(columns)
     chosen = [[is_left_out(model, n, p) for n in rows] for p in columns]
     colours = plt.matplotlib.colors.ListedColormap([FOLDS, LEAVE_ONE_OUT])
@@ -57,19 +59,17 @@ def draw(ax, model, rows, columns):
     ax.fill_betweenx(columns, n_most, rows[-1], color="grey", alpha=0.4, lw=0)
     ax.set_xlim(rows[0], rows[-1])
     ax.set_ylim(columns[0], columns[-1])
-    ax.set_xlabel("rows")
     for position, estimate in ((100, "leave-one-out"), (60_000, "memory matrix")):
         ax.text(
-            position, 22, f"risk of an iterate:\n{estimate}", ha="center", va="center"
+            position, 25, f"risk of an iterate:\n{estimate}", ha="center", va="center"
         )
 
 
-@plt.rc_context({"font.size": 8})
 def main(n_sizes=40, output=None):
-    """Print what is taken at a few sizes and draw the picture."""
+    """Print what is used at a few sizes and draw the picture."""
     rows, columns = (np.logspace(1, top, n_sizes).astype(int) for top in (8, 5))
     figure, axes = plt.subplots(
-        1, 3, figsize=(11, 4.2), sharey=True, constrained_layout=True
+        3, 1, figsize=(7, 9), sharex=True, constrained_layout=True
     )
     kinds = [name.split("\n")[0] for name in MODELS]
     print(f"| rows | columns | {' | '.join(kinds)} |\n|{'---|' * 5}")
@@ -81,8 +81,9 @@ def main(n_sizes=40, output=None):
         print(f"| {n_rows} | {n_columns} | {' | '.join(elapsed)} |")
     for ax, (name, model) in zip(axes, MODELS.items()):
         draw(ax, model, rows, columns)
-        ax.set_title(name)
-    axes[0].set_ylabel("columns")
+        ax.set_title(name.replace("\n", " "), loc="left", fontsize="medium")
+        ax.set_ylabel("columns")
+    axes[-1].set_xlabel("rows")
     for ax in axes:
         ax.text(4e6, 3e4, "over 16 GB:\nrows on workers", ha="center", va="center")
     for ax in axes[:2]:
