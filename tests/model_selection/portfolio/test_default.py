@@ -1,5 +1,7 @@
 """The portfolio that is taken where no estimator is given."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,6 +88,28 @@ def test_trees_of_a_forest_have_a_sample_of_many_rows(task):
         share = n_drawn and n_drawn / n_rows
         assert forest.estimator.estimator.max_samples == share
         assert forest.estimator.estimator.bootstrap == (n_drawn is not None)
+
+
+def test_trees_bear_rare_classes():
+    """Without a penalty leaves that are sure grow, and the log loss with them."""
+    table = TableInfo(n_rows=2000, n_columns=8, n_targets=1, n_classes=4)
+    (trees,) = [m for m in PORTFOLIOS["classification"](table) if "boosted" in m.name]
+    trees = trees.estimator.estimator.set_params(max_iter=60)
+    losses = []
+    for penalty, seed in product((trees.l2_regularization, 0), (3, 4, 5)):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(4000, 8))
+        logits = [
+            4 * X[:, 0] + 2,
+            6 * X[:, 1] * X[:, 2] + 1,
+            8 * (X[:, 3] > 0.8) + 3 * X[:, 1] - 3,
+            8 * X[:, 6] - 5,
+        ]
+        y = (1.5 * np.stack(logits) + rng.gumbel(size=(4, 4000))).argmax(axis=0)
+        assert 0.01 < np.mean(y == 3) < 0.03
+        trees.set_params(l2_regularization=penalty).fit(X[::2], y[::2])
+        losses.append(log_loss(y[1::2], trees.predict_proba(X[1::2])))
+    assert np.mean(losses[:3]) < 0.98 * np.mean(losses[3:])
 
 
 def test_a_kernel_machine_plays_at_every_size():
