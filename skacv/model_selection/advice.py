@@ -51,7 +51,8 @@ def names_encoder(owner, X):
         yield
     except (TypeError, ValueError) as error:
         kinds = [dtype.kind for dtype in X.dtypes] if hasattr(X, "iloc") else []
-        if is_auto(owner.encoder) and not set(kinds) <= set("fiub"):
+        is_as_passed = owner.estimator is not None and is_auto(owner.encoder)
+        if is_as_passed and not set(kinds) <= set("fiub"):
             error.add_note(
                 "The estimator was given X as it is, and not all columns are numbers: "
                 "TrajectoryEarlyStoppingCV(..., encoder=TableEncoder()), from "

@@ -267,7 +267,11 @@ def test_columns_of_no_numbers_are_noted(column, rng):
         model.fit(X, X["number"])
     assert "encoder=TableEncoder()" in raised.value.__notes__[0]
     model.set_params(encoder=TableEncoder()).fit(X, X["number"])
-    # No note where an encoder would not help.
-    with pytest.raises(ValueError, match="NaN") as raised:
-        clone(model).set_params(encoder="auto").fit(X[["number"]], [np.nan] * 40)
-    assert not hasattr(raised.value, "__notes__")
+    # No note where an encoder would not help, or has encoded.
+    for other, table in (
+        (clone(model).set_params(encoder="auto"), X[["number"]]),
+        (SelfStoppingRegressor(), X),
+    ):
+        with pytest.raises(ValueError, match="NaN") as raised:
+            other.fit(table, [np.nan] * 40)
+        assert not hasattr(raised.value, "__notes__")
