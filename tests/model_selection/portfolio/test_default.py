@@ -109,7 +109,7 @@ def test_trees_bear_rare_classes():
         assert 0.01 < np.mean(y == 3) < 0.03
         trees.set_params(l2_regularization=penalty).fit(X[::2], y[::2])
         losses.append(log_loss(y[1::2], trees.predict_proba(X[1::2])))
-    assert np.mean(losses[:3]) < 0.98 * np.mean(losses[3:])
+    assert np.mean(losses[:3]) < 0.99 * np.mean(losses[3:])
 
 
 def test_a_kernel_machine_plays_at_every_size():
