@@ -45,7 +45,7 @@ def y(rng):
         (IterativeRidge(solver="eigenpro"), "gradient steps on all rows"),
         (TrajectoryLogisticRegression(solver="newton"), "gradient steps on all rows"),
         (TrajectoryLogisticRegression(solver="sgd"), "gradient steps on all rows"),
-        (TrajectoryLasso(cv=GroupKFold(3)), "block by block: for Dask input take"),
+        (TrajectoryLasso(cv=GroupKFold(3)), "block by block: for Dask input use"),
         (TrajectoryLasso(cv=KFold(3, shuffle=True)), "an integer random_state"),
         (TrajectoryLasso(loo=200), "loo=200 is more than the 120 rows"),
         (TrajectoryLasso(cv=200), "There are 120 rows, too few for 200 folds"),

@@ -207,7 +207,11 @@ def check_target(y, of_classes, multi_output=True):
     if of_classes:
         check_one_type(array, "y")
         # Fractions are refused by scikit-learn, as they are no labels.
-        if array.ndim == 1 and array.dtype.kind in "iuf" and (array % 1 == 0).all():
+        if (
+            array.ndim == 1
+            and array.dtype.kind in "iuf"
+            and (np.trunc(array) == array).all()
+        ):
             n_classes = len(np.unique(array))
             if n_classes > max(20, len(array) / 3):
                 raise ValueError(
