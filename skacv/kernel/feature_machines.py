@@ -293,7 +293,9 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
     scales. ``fit`` uses the round of least ``loo_errors_``, which is too low, since its
     scales have seen all rows. Inside :class:`TrajectoryEarlyStoppingCV` rounds are
     stages: every fold learns scales of its own, and rounds that do not improve its
-    held-out rows are left out.
+    held-out rows are left out. Predictions are clipped to the range of the targets,
+    widened by its half on both sides: for a row unlike all others the function may be
+    far outside of it.
 
     Parameters
     ----------

@@ -7,6 +7,9 @@ centred by them, the solution of strength s is
 
 and the residual of row i without it is its residual divided by 1 - w_i (1 + z_i'(Z'WZ +
 s I)^-1 z_i). One eigendecomposition gives both for every strength.
+
+Values are within the range of the targets, widened by its half on both sides: where a
+row is unlike all others, the function may be far outside of it.
 """
 
 from dataclasses import dataclass
@@ -29,6 +32,9 @@ STRENGTHS = 10.0 ** np.arange(-9, 1.1, 0.5)
 ROUNDING = {np.float64: 1e-12, np.float32: 1e-7}
 # A row of leverage one, as one without others like it, leaves no residual.
 LEAST_LEFT = 1e-12
+# The share of the range of the targets by which it is widened on both sides. Within it
+# a function may go on beyond the data, and classes that are surely known stay in order.
+WIDENING = 0.5
 # Rows that are left out to choose a strength: a standard error of a few percent, and
 # much less for the difference of two strengths.
 MOST_LEFT_OUT = 2000
@@ -36,12 +42,15 @@ MOST_LEFT_OUT = 2000
 
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
-    """f(x) = sum_j a_j k(x, c_j) + intercept."""
+    """f(x) = sum_j a_j k(x, c_j) + intercept, clipped to an interval."""
 
     kernel: Any
     centers: np.ndarray  # (m, n_features)
     dual_coef: np.ndarray  # (m, n_outputs)
     intercept: np.ndarray  # (n_outputs,)
+    # The bounds of the interval, (n_outputs,) each.
+    lowest: np.ndarray
+    highest: np.ndarray
     # The mean squared error of rows left out, summed over outputs.
     loo_error: float
     left_out: np.ndarray  # rows, (n_left_out,)
@@ -74,6 +83,8 @@ class KernelRidge:
         left_out = np.arange(len(target))[left_out]
         features = kernel(in_array(X[left_out]), centers) @ basis - mean
         observed, share = target[left_out] - center, shares[left_out, None]
+        margin = WIDENING * np.ptp(target, axis=0)
+        lowest, highest = target.min(axis=0) - margin, target.max(axis=0) + margin
         best = None
         for strength in STRENGTHS:
             inverse = 1 / (curvatures + strength)
@@ -82,18 +93,22 @@ class KernelRidge:
             residual = (observed - features @ coef) / np.maximum(
                 1 - leverage, LEAST_LEFT
             )
-            error = float(share[:, 0] @ np.sum(residual**2, axis=1) / share.sum())
+            prediction = np.clip(target[left_out] - residual, lowest, highest)
+            missed = np.sum((target[left_out] - prediction) ** 2, axis=1)
+            error = float(share[:, 0] @ missed / share.sum())
             if best is None or error < best[0]:
-                best = error, coef, residual
-        error, coef, residual = best
+                best = error, coef, prediction
+        error, coef, prediction = best
         return cls(
             kernel=kernel,
             centers=centers,
             dual_coef=basis @ coef,
             intercept=center - mean @ coef,
+            lowest=lowest,
+            highest=highest,
             loo_error=error,
             left_out=left_out,
-            loo_prediction=target[left_out] - residual,
+            loo_prediction=prediction,
         )
 
     def predict(self, X):
@@ -101,7 +116,8 @@ class KernelRidge:
         parts = [np.empty((0, len(self.intercept)))]
         for rows in row_blocks(X, len(self.centers), np.float64):
             parts.append(self.kernel(in_array(X[rows]), self.centers) @ self.dual_coef)
-        return np.concatenate(parts) + self.intercept
+        values = np.concatenate(parts) + self.intercept
+        return np.clip(values, self.lowest, self.highest)
 
     def mean_squared_derivatives(self, X, centers, weights, X_rotated):
         """Weighted means, over rows and outputs, of squared derivatives by columns.

@@ -177,8 +177,8 @@ class TrajectoryEarlyStoppingCV(
         Number of trajectories, of members and of ``param_grid``, that run in parallel.
         None means 1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Controls the bootstrap of ``best_score_corrected_``, and the ``random_state`` of
-        members that have none.
+        Controls the bootstrap of ``best_score_corrected_``, and is the seed of models
+        without a ``random_state``: all combinations of ``param_grid`` have the same.
 
     Attributes
     ----------

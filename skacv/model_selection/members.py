@@ -197,14 +197,11 @@ def give_folds(candidates, cv, owner_name):
         estimator.set_params(cv=cv)
 
 
-def share_folds(candidates, rng):
-    """Give candidates the same folds, and a seed if they have none.
+def share_folds(candidates):
+    """Give candidates the same folds.
 
-    A candidate that draws rows (a preconditioner's subsample) then draws the same rows
-    with all combinations of its parameters. ValueError is raised if members ask for
-    different folds.
+    ValueError is raised if members ask for different folds.
     """
-    seed = rng.randint(np.iinfo(np.int32).max)
     settings, given = [], []
     for candidate in candidates:
         setting = ESTIMATES["cv"].setting(candidate.estimator)
@@ -217,13 +214,24 @@ def share_folds(candidates, rng):
             f"all, not {', '.join(map(repr, given))}."
         )
     for candidate, setting in zip(candidates, settings):
-        estimator = candidate.estimator
-        shared = {"cv": given[0]} if given and setting is not False else {}
+        if given and setting is not False:
+            candidate.estimator.set_params(cv=given[0])
+
+
+def share_seed(candidates, rng):
+    """Give candidates without a ``random_state`` the same one.
+
+    A candidate that draws rows (a preconditioner's subsample) then draws the same rows
+    with all combinations of its parameters.
+    """
+    seed = rng.randint(np.iinfo(np.int32).max)
+    for candidate in candidates:
+        seeds = {}
         # Seeds of a forest inside Staged, and of the steps of a pipeline, too.
-        for name, value in estimator.get_params().items():
+        for name, value in candidate.estimator.get_params().items():
             if value is None and name.rpartition("__")[2] == "random_state":
-                shared[name] = seed
-        estimator.set_params(**shared)
+                seeds[name] = seed
+        candidate.estimator.set_params(**seeds)
 
 
 def prepare(estimator, estimate, combination, X, y, sample_weight=None):

@@ -57,6 +57,7 @@ from .members import (
     prepare,
     read_once,
     share_folds,
+    share_seed,
     share_work,
     usual_scorer,
 )
@@ -224,7 +225,9 @@ class Search:
         weights = self.fit_params[self.candidates[0].member].get("sample_weight")
         self.sample_weight, self.rng = weights, check_random_state(owner.random_state)
         if self.is_portfolio:
-            share_folds(self.candidates, self.rng)
+            share_folds(self.candidates)
+        if self.is_portfolio or owner.random_state is not None:
+            share_seed(self.candidates, self.rng)
 
     def choose_criterion(self):
         """The criterion for the iterates of all candidates, and the task of a blend."""

@@ -68,6 +68,39 @@ def test_least_error_of_rows_left_out_by_refits(kernel, n_centers, rng, monkeypa
     assert_allclose(KernelRidge.of(k, *data).loo_error, min(errors), rtol=1e-5)
 
 
+def test_values_are_within_half_a_range_beyond_the_targets(rng, monkeypatch):
+    X, weights = rng.standard_normal((40, 2)), rng.uniform(0.5, 2, 40)
+    target = 10 * X + rng.standard_normal((40, 2))
+    X[0] = 9.0  # where the trend of the others is far from its own targets
+    k, index, strength = RADIAL_KERNELS["rbf"](0.002), np.arange(1, 4), 1e-5
+    monkeypatch.setattr(ridge, "STRENGTHS", [strength])
+    fit = KernelRidge.of(k, X, target, weights, index)
+    margin = 0.5 * np.ptp(target, axis=0)
+    lowest, highest = target.min(axis=0) - margin, target.max(axis=0) + margin
+
+    def predicted(others, new):
+        total = weights[others].sum() / weights.sum()
+        columns = []
+        for y in target.T:
+            dual, intercept = ridge_by_hand(
+                k, X[others], X[index], y[others], weights[others], strength / total
+            )
+            columns.append(k(new, X[index]) @ dual + intercept)
+        return np.stack(columns, axis=1)
+
+    left_out = [predicted(np.delete(np.arange(40), i), X[[i]])[0] for i in range(40)]
+    assert np.all(left_out[0] > highest)
+    expected = np.clip(left_out, lowest, highest)
+    assert_allclose(fit.loo_prediction, expected, rtol=1e-4, atol=1e-4)
+    error = np.average(np.sum((target - expected) ** 2, axis=1), weights=weights)
+    assert_allclose(fit.loo_error, error, rtol=1e-4)
+    new = np.array([[0.0, 1.0], [-9.0, -9.0]])
+    expected = predicted(np.arange(40), new)
+    assert np.all(expected[1] < lowest)
+    expected = np.clip(expected, lowest, highest)
+    assert_allclose(fit.predict(new), expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("kernel", RADIAL_KERNELS)
 def test_derivatives_by_finite_differences(kernel, rng):
     X, y = rows(rng, 50, 3)

@@ -5,14 +5,21 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_diabetes
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
+    KernelEigenProRegressor,
     SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
@@ -30,6 +37,36 @@ def test_in_a_pipeline_with_pandas():
     assert pipeline.score(X, y) > 0.5
     assert list(pipeline[-1].feature_names_in_) == list(X.columns)
     assert pipeline[-1].n_features_in_ == 10
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ExtraTreesRegressor(5),
+        HistGradientBoostingRegressor(max_iter=5, max_features=0.3),
+        make_pipeline(StandardScaler(), RandomForestRegressor(5)),
+        KernelEigenProRegressor(n_centers=10, max_iter=5),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_one_seed_repeats_a_fit(estimator, data):
+    X, y = data
+
+    def fitted(seed):
+        model = TrajectoryEarlyStoppingCV(estimator, criterion="cv", random_state=seed)
+        return model.fit(X, y)
+
+    first, again, other = map(fitted, (0, 0, 1))
+    assert_array_equal(again.path_, first.path_)
+    assert_array_equal(again.predict(X), first.predict(X))
+    assert again.best_score_corrected_ == first.best_score_corrected_
+    assert np.any(other.path_ != first.path_)
+
+
+def test_a_seed_of_the_model_stays(data):
+    model = TrajectoryEarlyStoppingCV(ExtraTreesRegressor(5, random_state=3))
+    fitted = model.set_params(random_state=0).fit(*data)
+    assert fitted.estimator_.estimator_.random_state == 3
 
 
 def test_in_grid_search(data):
