@@ -32,9 +32,6 @@ STRENGTHS = 10.0 ** np.arange(-9, 1.1, 0.5)
 ROUNDING = {np.float64: 1e-12, np.float32: 1e-7}
 # A row of leverage one, as one without others like it, leaves no residual.
 LEAST_LEFT = 1e-12
-# The share of the range of the targets by which it is widened on both sides. Within it
-# a function may go on beyond the data, and classes that are surely known stay in order.
-WIDENING = 0.5
 # Rows that are left out to choose a strength: a standard error of a few percent, and
 # much less for the difference of two strengths.
 MOST_LEFT_OUT = 2000
@@ -83,7 +80,8 @@ class KernelRidge:
         left_out = np.arange(len(target))[left_out]
         features = kernel(in_array(X[left_out]), centers) @ basis - mean
         observed, share = target[left_out] - center, shares[left_out, None]
-        margin = WIDENING * np.ptp(target, axis=0)
+        # So far a trend may go on beyond the data, and sure classes keep their order.
+        margin = np.ptp(target, axis=0) / 2
         lowest, highest = target.min(axis=0) - margin, target.max(axis=0) + margin
         best = None
         for strength in STRENGTHS:

@@ -14,6 +14,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.checks import has_sparse_columns, shape_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.parameters import are_same, is_auto
+from .._warnings import warn
 from ..tables import TableEncoder
 from ..tables.cells import may_be_dense
 from ..tables.pipeline import TablePipeline
@@ -34,6 +35,20 @@ def has_numbers_alone(X):
         return sparse.issparse(X) or not may_be_dense(X)
     is_array = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
     return is_array and not np.isnan(X).any()
+
+
+def warn_of_target(X, y):
+    """Warn if a column of a DataFrame is the target itself."""
+    y = np.asarray(y)
+    for name in X.columns if hasattr(X, "columns") and y.ndim == 1 else ():
+        column = np.asarray(X[name])
+        # A few values tell most columns apart.
+        if all(np.array_equal(column[rows], y[rows]) for rows in (slice(20), ...)):
+            warn(
+                f"Column {name!r} of X equals y, which new rows do not have: leave it "
+                "out of X.",
+                UserWarning,
+            )
 
 
 def dense(X):
@@ -78,6 +93,7 @@ class EncodedTable:
         encoder = clone(encoder).set_params(categories="codes")
         encoder.set_output(transform="default")
         n_outputs = max([1, *shape_of(y)[1:]])
+        warn_of_target(X, y)
         return cls(encoder.fit_transform(X), encoder, n_outputs)
 
     def encoded(self, candidate):

@@ -226,8 +226,10 @@ class Search:
         self.sample_weight, self.rng = weights, check_random_state(owner.random_state)
         if self.is_portfolio:
             share_folds(self.candidates)
-        if self.is_portfolio or owner.random_state is not None:
             share_seed(self.candidates, self.rng)
+        elif owner.random_state is not None:
+            # The draws of the bootstrap are those of a model that has its own seed.
+            share_seed(self.candidates, check_random_state(owner.random_state))
 
     def choose_criterion(self):
         """The criterion for the iterates of all candidates, and the task of a blend."""

@@ -50,6 +50,36 @@ def test_raw_columns_are_those_of_a_scaler():
     assert all(members[name] < lengths[name] for name in ("lasso", "ridge"))
 
 
+def targets_and_frames():
+    numbers, y = raw_diabetes()
+    numbers, y = numbers[:100], y[:100]
+    names = y.map(lambda value: "high" if value > 140 else "low")
+    yield SelfStoppingRegressor(), numbers, y
+    yield SelfStoppingClassifier(), numbers, names
+    yield SelfStoppingClassifier(), numbers, names.astype("category")
+    yield (
+        TrajectoryEarlyStoppingCV(IterativeRidge(), encoder=TableEncoder()),
+        numbers,
+        y,
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y"),
+    targets_and_frames(),
+    ids=["numbers", "names", "category", "one"],
+)
+def test_the_target_among_the_columns_is_warned_of(model, X, y):
+    with pytest.warns(UserWarning, match="'answer' of X equals y, .*leave it out"):
+        clone(model).fit(X.assign(answer=y), y)
+    nearly = y.copy()
+    nearly.iloc[-1] = y[y != y.iloc[-1]].iloc[0]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        clone(model).fit(X.assign(answer=nearly), y)
+    assert not any("equals y" in str(warning.message) for warning in said)
+
+
 def test_the_last_iterate_of_a_run_that_still_improves_is_warned_of(rng):
     X, y = raw_diabetes()
     model = TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=20))
@@ -263,10 +293,11 @@ def test_columns_of_no_numbers_are_noted(column, rng):
     }
     X = pd.DataFrame({"number": rng.standard_normal(40), "other": values[column]})
     model = TrajectoryEarlyStoppingCV(GradientBoostingRegressor(n_estimators=3))
+    y = X["number"] ** 2
     with pytest.raises((TypeError, ValueError)) as raised:
-        model.fit(X, X["number"])
+        model.fit(X, y)
     assert "encoder=TableEncoder()" in raised.value.__notes__[0]
-    model.set_params(encoder=TableEncoder()).fit(X, X["number"])
+    model.set_params(encoder=TableEncoder()).fit(X, y)
     # No note where an encoder would not help, or has encoded.
     for other, table in (
         (clone(model).set_params(encoder="auto"), X[["number"]]),
