@@ -10,5 +10,5 @@ question that its first line says:
   ``large.py``: commands of their own, since they need other packages, data or machines.
 
 ``data.py`` draws data, ``real_data.py`` has those that scikit-learn ships;
-``comparison.py`` and ``examples.py`` write pages of the manual.
+``comparison.py`` and ``examples.py`` write tables of what has been measured.
 """

@@ -1,7 +1,7 @@
-"""Every measured pair, in the manual: ``python -m benchmarks.comparison``.
+"""Every measured pair, in one table: ``python -m benchmarks.comparison``.
 
-Writes the table of ``docs/measured_pairs.md`` anew from what ``make bench`` and
-``make bench-peers`` have left in ``benchmarks/results``.
+Writes the table of ``benchmarks/results/measured_pairs.md`` anew from what ``make
+bench`` and ``make bench-peers`` have left in the same folder.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from .framework import Row, header, line
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "measured_pairs.md"
+PAGE = ROOT / "benchmarks" / "results" / "measured_pairs.md"
 HEADING = "# Every measured pair\n"
 # Files of results, and what prints a benchmark of theirs.
 COMMANDS = {"bench": "python -m benchmarks", "peers": "python -m benchmarks.peers"}

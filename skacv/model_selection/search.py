@@ -81,6 +81,8 @@ class Search:
     params: dict
     # Pairs of a name and an estimator.
     members: Any = None
+    # Names of members that gain most from more rows, where rows are many.
+    essential: Any = ()
     # Members that are not run, combinations of their parameters, and why.
     skipped: Any = None
     # An EncodedTable; None if members are fitted to X itself.
@@ -132,6 +134,8 @@ class Search:
         if is_default:
             defaults, skipped = default_members(owner, self.X, self.y, self.table)
             self.members = [(member.name, member.estimator) for member in defaults]
+            if self.has_rows and shape_of(self.X)[0] >= FEWEST_ROWS:
+                self.essential = {one.name for one in defaults if one.is_essential}
         else:
             self.members = owner._members()
         self.skipped = []
@@ -161,7 +165,8 @@ class Search:
         if may_try and shape_of(self.X)[0] >= FEWEST_ROWS:
             weights = weights_in_trial(self)
             for member in defaults:
-                if not member.is_essential and weights[member.name] < LEAST_WEIGHT:
+                is_essential = member.name in self.essential
+                if not is_essential and weights[member.name] < LEAST_WEIGHT:
                     self.members.remove((member.name, member.estimator))
                     self.skipped.append((member.name, {}, WITHOUT_WEIGHT))
         if self.rule == "blend" and len(self.members) == 1:
@@ -327,6 +332,9 @@ class Search:
         if self.deadline is not None:
             prices = prices_of(groups, self.y)
             order = np.argsort([price.total for price in prices], kind="stable")
+            cheapest, *others = order.tolist()
+            others.sort(key=lambda index: groups[index][0].member not in self.essential)
+            order = [cheapest, *others]
         for index in order:
             first, estimators = groups[index][0], []
             for candidate in groups[index]:

@@ -1,7 +1,8 @@
 """``time_limit``: the prices of runs, the deadline, and a warning of what it has cut.
 
-Runs begin in the order of their expected price. The first always takes a step. Another
-one begins if its first update is expected to end in time, and goes on in steps that are
+Runs begin in the order of their expected price; with many rows boosted trees, which
+gain most from these, follow the first. The first always takes a step. Another one
+begins if its first update is expected to end in time, and goes on in steps that are
 expected to (``TimedRun``).
 """
 

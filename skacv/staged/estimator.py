@@ -517,6 +517,9 @@ class Staged(
     def _price(self, n_rows, n_columns, n_outputs):
         adapter, n_entries = self._adapter(), n_rows * n_columns
         n_stages = adapter.n_planned()
+        if adapter.patience is not None:
+            # Patience ends most runs after some times as many stages.
+            n_stages = min(n_stages, 6 * adapter.patience)
         seconds = SECONDS_OF_STAGE + adapter.seconds_of_stage * n_entries
         stage = seconds * (n_outputs if adapter.grows_by_class else 1)
         n_first = adapter.n_next(1)  # all stages, if a fit cannot be continued

@@ -11,6 +11,7 @@ from sklearn.ensemble import AdaBoostRegressor, GradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold
 
 from skacv import (
     IterativeRidge,
@@ -25,7 +26,8 @@ from skacv import (
 )
 from skacv._estimator.estimates.recording import Price
 from skacv.kernel._model import KernelModel
-from skacv.model_selection import stages, time_limit
+from skacv.model_selection import portfolios, stages, time_limit
+from skacv.model_selection.trial import FEWEST_ROWS
 from skacv.staged.estimator import recorded
 from tests.callbacks import needs_callbacks
 
@@ -201,6 +203,23 @@ def test_members_run_in_the_order_of_their_price(rule, data, clock):
     np.testing.assert_allclose(cut.predict(data[0]), expected.predict(data[0]), 1e-6)
 
 
+@pytest.mark.parametrize(("n_rows", "place"), [(FEWEST_ROWS - 1, 5), (FEWEST_ROWS, 1)])
+@pytest.mark.usefixtures("few_trees")
+def test_boosted_trees_follow_the_first_run_where_rows_are_many(
+    n_rows, place, capsys, rng, monkeypatch
+):
+    monkeypatch.setitem(portfolios.USUAL, "max_iter", 1000)
+    X, y = rng.standard_normal((n_rows, 2)), rng.standard_normal(n_rows)
+    # With a splitter there is no trial, and all members run.
+    given = {"cv": KFold(2), "time_limit": 1000, "verbose": 1, "random_state": 0}
+    model = SelfStoppingRegressor(**given).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    order = [line.split("] ")[1].split(" best ")[0].strip() for line in lines[:-1]]
+    assert set(order) == set(model.members_)
+    assert order[0] == "ridge"
+    assert order.index("boosted trees") == place
+
+
 def test_a_scorer_that_takes_long_ends_in_time(data, clock):
     """Its standard error is left out, and fewer members are chosen for the blend."""
 
@@ -374,8 +393,9 @@ def test_prices_rise_with_rows_and_updates(estimator):
         if name in estimator.get_params()
         or f"estimator__{name}" in estimator.get_params()
     )
-    longer = clone(estimator).set_params(**{count: 10_000})
-    assert longer._price(100, 10, 1).total > prices[0].total
+    # Of more stages than patience lets most runs have, so many are expected.
+    few, many = (clone(estimator).set_params(**{count: n}) for n in (2, 10_000))
+    assert many._price(100, 10, 1).total > few._price(100, 10, 1).total
 
 
 def test_default_members_are_ordered_by_what_they_take():
