@@ -199,9 +199,7 @@ class RecursiveFeatureMachine(BaseEstimator):
             ridge, index = fits[candidate]
         else:
             candidate = rounds[-1].candidate
-        n_centers = self.n_centers
-        if n_centers == "auto":
-            n_centers = MOST_CENTERS // (1 if n_rows <= MOST_CENTERS else 2)
+        n_centers = self._n_centers_on(n_rows)
         is_compared = len(rounds) < N_COMPARED and n_rows <= ROWS_TO_COMPARE
         if not is_compared or (n_centers is not None and n_centers < n_rows):
             # So many rows determine the coefficients of centres to half a percent of
@@ -225,6 +223,11 @@ class RecursiveFeatureMachine(BaseEstimator):
         rounding = np.sqrt(np.finfo(np.float64).eps) * np.abs(target).max()
         derivatives[derivatives <= rounding**2] = 0.0
         return Round(ridge, columns, scales, derivatives, candidate, factor)
+
+    def _n_centers_on(self, n_rows):
+        if self.n_centers == "auto":
+            return MOST_CENTERS // (1 if n_rows <= MOST_CENTERS else 2)
+        return self.n_centers
 
     # ----------------------------------------------------------------- the rounds
 

@@ -23,7 +23,7 @@ from .._estimator.estimates.fitted_state import (
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from ..tables import TableEncoder
-from .advice import names_encoder, names_keywords
+from .advice import names_keywords
 from .chosen import ChosenIterate
 from .criteria import RULES
 from .members import ComposedOfMembers
@@ -425,13 +425,7 @@ class TrajectoryEarlyStoppingCV(
             unchanged.
         """
         search = Search(self, X, y, {"sample_weight": sample_weight, **params})
-        search.read_data()
-        search.list_candidates()
-        search.choose_criterion()
-        search.share_splits()
-        with names_encoder(self, X):
-            search.run()
-        search.compare()
+        search.choose()
         vars(self).update(search.fitted_attributes(), _dropped=())
         search.advise()
         return self

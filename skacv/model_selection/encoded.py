@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 
 from .._compat import is_foreign
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import has_sparse_columns, shape_of
+from .._estimator.data.checks import has_missing, has_sparse_columns, shape_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.parameters import are_same, is_auto
 from .._warnings import warn
@@ -42,8 +42,11 @@ def warn_of_target(X, y):
     y = np.asarray(y)
     for name in X.columns if hasattr(X, "columns") and y.ndim == 1 else ():
         column = np.asarray(X[name])
-        # A few values tell most columns apart.
-        if all(np.array_equal(column[rows], y[rows]) for rows in (slice(20), ...)):
+        # The first values tell most columns apart. y has nothing missing.
+        for rows in (slice(20), ...):
+            if has_missing(column[rows]) or not np.array_equal(column[rows], y[rows]):
+                break
+        else:
             warn(
                 f"Column {name!r} of X equals y, which new rows do not have: leave it "
                 "out of X.",
@@ -93,8 +96,9 @@ class EncodedTable:
         encoder = clone(encoder).set_params(categories="codes")
         encoder.set_output(transform="default")
         n_outputs = max([1, *shape_of(y)[1:]])
+        codes = encoder.fit_transform(X)
         warn_of_target(X, y)
-        return cls(encoder.fit_transform(X), encoder, n_outputs)
+        return cls(codes, encoder, n_outputs)
 
     def encoded(self, candidate):
         """A candidate with its table, which is made once for equal views."""

@@ -27,7 +27,12 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
 from ..optim.blocks import threads_for
 from ..staged import Staged
-from .advice import groups_of_copies, warn_of_copies, warn_of_limits
+from .advice import (
+    groups_of_copies,
+    names_encoder,
+    warn_of_copies,
+    warn_of_limits,
+)
 from .blending import BlendTask, check_has_no_offset
 from .class_weights import (
     check_members_are_weighed_once,
@@ -65,7 +70,13 @@ from .optimism import Uncorrected
 from .portfolios import default_members
 from .race import race
 from .stages import Stages, run_side_by_side
-from .time_limit import Deadline, prices_of, split_by_time, warn_of_time
+from .time_limit import (
+    Deadline,
+    in_time_order,
+    prices_of,
+    split_by_time,
+    warn_of_time,
+)
 from .trial import FEWEST_ROWS, LEAST_WEIGHT, WITHOUT_WEIGHT, weights_in_trial
 
 
@@ -111,6 +122,16 @@ class Search:
     shared_loss: Any = None
     compared: Any = None
     begun: float = field(default_factory=perf_counter)
+
+    def choose(self):
+        """All steps up to the choice among the candidates, or their weights."""
+        self.read_data()
+        self.list_candidates()
+        self.choose_criterion()
+        self.share_splits()
+        with names_encoder(self.owner, self.passed_X):
+            self.run()
+        self.compare()
 
     def read_data(self):
         """Check targets and weights, encode X, and list the members that take it."""
@@ -303,9 +324,12 @@ class Search:
             origins.append(origin)
             weights = self.fit_params[name].get("sample_weight")
             prepare(estimator, estimate, params, X, self.y, weights)
-            # Members of several are compared on the rows that all have held out.
+            # Members of several are compared on the rows that all have held out; in a
+            # trial their models on all rows are not used.
             chosen_by_path = isinstance(self.criterion, PathCriterion)
-            if isinstance(estimator, Staged) and not self.is_portfolio:
+            if isinstance(estimator, Staged) and owner._is_trial:
+                estimator._growth_of_model = "first"
+            elif isinstance(estimator, Staged) and not self.is_portfolio:
                 estimator._growth_of_model = "best" if chosen_by_path else "all"
         # Folds of a collection are always the same; a summary has its folds.
         if self.has_rows:
@@ -331,10 +355,7 @@ class Search:
         prices, order = [None] * len(groups), range(len(groups))
         if self.deadline is not None:
             prices = prices_of(groups, self.y)
-            order = np.argsort([price.total for price in prices], kind="stable")
-            cheapest, *others = order.tolist()
-            others.sort(key=lambda index: groups[index][0].member not in self.essential)
-            order = [cheapest, *others]
+            order = in_time_order(groups, prices, self.essential)
         for index in order:
             first, estimators = groups[index][0], []
             for candidate in groups[index]:
@@ -457,7 +478,7 @@ class Search:
             np.add.at(sums, rows, predictions)
             with np.errstate(invalid="ignore"):
                 averages = (sums.T / n_times).T
-        attributes = {
+        return {
             "estimator_": kept,
             "encoder_": None if table is None else table.encoder,
             "members_": members,
@@ -479,9 +500,6 @@ class Search:
             "_corrected": corrected,
             "_held_out_prediction": averages,
         }
-        if self.owner._is_trial:
-            attributes["_largest_weights"] = compared.largest_weights
-        return attributes
 
     def advise(self):
         """Warn if another call is likely to do better, and report the result."""

@@ -1,7 +1,8 @@
 """``time_limit``: the prices of runs, the deadline, and a warning of what it has cut.
 
-Runs begin in the order of their expected price; with many rows boosted trees, which
-gain most from these, follow the first. The first always takes a step. Another one
+First is the run whose first update is expected to end first, then all others follow in
+the order of their expected price; with many rows boosted trees, which gain most from
+these, are the second. The first always takes a step. Another one
 begins if its first update is expected to end in time, and goes on in steps that are
 expected to (``TimedRun``).
 """
@@ -11,11 +12,14 @@ from time import perf_counter
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
 
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import shape_of
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.estimates.readers import ESTIMATES
 from .._warnings import warn
+from .members import DrawnSplits
 
 # Runs end after this share of the limit: the rest is for comparing and blending them.
 SHARE_OF_RUNS = 0.9
@@ -72,8 +76,25 @@ def prices_of(groups, y):
         # A collection may not know how many rows it has.
         n_rows = 1 if is_collection(X) else max(1, shape[0])
         n_columns = shape[1] if len(shape) > 1 else 1
-        prices.append(first.estimator._price(n_rows, n_columns, n_outputs))
+        price = first.estimator._price(n_rows, n_columns, n_outputs)
+        # Prices are those of five folds.
+        drawn = ESTIMATES["cv"].setting(first.estimator)
+        if isinstance(drawn, DrawnSplits):
+            price = price.times((1 + len(drawn.splits)) / (1 + KFold().n_splits))
+        prices.append(price)
     return prices
+
+
+def in_time_order(groups, prices, essential):
+    """Indices of groups as they run: ``essential`` members come after the first."""
+
+    def key(index):
+        is_essential = groups[index][0].member in essential
+        return not is_essential, prices[index].total
+
+    numbers = range(len(groups))
+    first = min(numbers, key=lambda i: (prices[i].first, prices[i].total))
+    return sorted(numbers, key=lambda index: (index != first, key(index)))
 
 
 def split_by_time(candidates, runs, limit):

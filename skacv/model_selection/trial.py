@@ -2,6 +2,7 @@
 
 import warnings
 from collections import defaultdict
+from contextlib import suppress
 from numbers import Integral
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone, is_classifier
 from .._compat import CALLBACKS, _num_samples, _safe_indexing, is_foreign
 from .._estimator.estimates.folds import ShuffledFolds
 from ..risk.held_out_rows import drawn_units
+from .optimism import Uncorrected
 
 # Rows of a trial: a twentieth of all, from the first number to the second. The weights
 # of the members are found within a tenth or two from as many.
@@ -61,7 +63,10 @@ def weights_in_trial(search):
     vars(trial).pop(CALLBACKS, None)
     trial._is_trial = True
     of_rows = {name: _safe_indexing(values, rows) for name, values in params.items()}
+    held_out = type(search)(trial, _safe_indexing(search.X, rows), y[rows], of_rows)
     with warnings.catch_warnings(action="ignore"):
-        trial.fit(_safe_indexing(search.X, rows), y[rows], **of_rows)
-    weights.update(trial._largest_weights)
+        held_out.choose()
+        with suppress(Uncorrected):  # its time is over
+            held_out.compared.corrected_score(held_out.rng)
+    weights.update(held_out.compared.largest_weights)
     return weights

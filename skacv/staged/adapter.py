@@ -77,9 +77,8 @@ class StagedAdapter(ABC):
     # scikit-learn does so, or by the number of rows.
     balances_weights = True
     # Expected seconds for an entry of X before the first stage, and in a stage, of a
-    # model and five folds on one core.
-    seconds_to_start = 1e-7
-    seconds_of_stage = 1e-6
+    # model and five folds on one core; and for a stage of however few rows.
+    seconds_to_start, seconds_of_stage, shortest_stage = 1e-7, 1e-6, 0.01
     # Whether it keeps the rows in a form of its own, and further stages need no others.
     has_rows = False
     # Whether all stages are kept.
@@ -104,6 +103,12 @@ class StagedAdapter(ABC):
     def n_planned(self):
         """Number of stages that the parameters ask for."""
         return getattr(self.estimator, self.count)
+
+    def expected_seconds(self, n_rows, n_columns):
+        """Seconds before the first stage, and for each: a model and five folds."""
+        n_entries = n_rows * n_columns
+        stage = self.shortest_stage + self.seconds_of_stage * n_entries
+        return self.seconds_to_start * n_entries, stage
 
     def class_weights(self, classes, y, weights):
         """Weights of the classes in mean losses.

@@ -24,6 +24,7 @@ from ..kernel import (
     RecursiveFeatureMachineClassifier,
     RecursiveFeatureMachineRegressor,
 )
+from ..optim import costs
 from ..optim.blocks import MEMORY_BYTES
 from .adapter import (
     ADAPTERS,
@@ -261,6 +262,12 @@ class FeatureMachines(WarmStart):
     is_open_ended = False
     grows_with = {"warm_start": True}
 
+    def expected_seconds(self, n_rows, n_columns):
+        m = min(n_rows, self.estimator._n_centers_on(n_rows) or n_rows)
+        # Products with features of all rows, and decompositions.
+        flops = n_rows * m * (n_columns + 2 * m) + 40 * m**3
+        return 0.0, 6 * costs.SECONDS * flops
+
     @property
     def n_stages(self):
         return self.estimator.n_iter_
@@ -280,6 +287,7 @@ class PerOutput(StagedAdapter):
 
     classes = multioutput.MultiOutputRegressor, multioutput.MultiOutputClassifier
     weighs_losses = ()
+    grows_by_class = True
 
     def __init__(self, estimator):
         super().__init__(estimator)
@@ -300,6 +308,9 @@ class PerOutput(StagedAdapter):
 
     def n_planned(self):
         return self.inner.n_planned()
+
+    def expected_seconds(self, n_rows, n_columns):
+        return self.inner.expected_seconds(n_rows, n_columns)
 
     def unread_metrics(self, loss, params):
         return self.inner.unread_metrics(loss, params)

@@ -60,8 +60,6 @@ from .run import Evaluation, HeldOutStages, StagedFit, StagedRun, cloned, last_o
 # The loss on the training rows is a mean over at most so many of them: its standard
 # error is 1% of the spread of their losses.
 MOST_TRAINING_ROWS = 10_000
-# Expected seconds for a stage of a model and five folds, of however few rows.
-SECONDS_OF_STAGE = 0.01
 
 
 class Staged(
@@ -515,15 +513,14 @@ class Staged(
         return self._adapter().patience
 
     def _price(self, n_rows, n_columns, n_outputs):
-        adapter, n_entries = self._adapter(), n_rows * n_columns
-        n_stages = adapter.n_planned()
+        adapter = self._adapter()
+        n_stages, n_first = adapter.n_planned(), adapter.n_next(1)
         if adapter.patience is not None:
             # Patience ends most runs after some times as many stages.
             n_stages = min(n_stages, 6 * adapter.patience)
-        seconds = SECONDS_OF_STAGE + adapter.seconds_of_stage * n_entries
-        stage = seconds * (n_outputs if adapter.grows_by_class else 1)
-        n_first = adapter.n_next(1)  # all stages, if a fit cannot be continued
-        start = adapter.seconds_to_start * n_entries
+        start, stage = adapter.expected_seconds(n_rows, n_columns)
+        stage *= n_outputs if adapter.grows_by_class else 1
+        # The first update has all stages if a fit cannot be continued.
         return Price(start, n_first * stage, ceil(n_stages / n_first))
 
     def _loss_on(self, X, y):

@@ -8,6 +8,7 @@ from sklearn.model_selection import KFold
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor
 from skacv._estimator.estimates.folds import ShuffledFolds
 from skacv.model_selection import trial
+from skacv.model_selection.search import Search
 from skacv.risk.held_out_rows import drawn_units
 from skacv.staged.run import StagedFit
 from tests.model_selection.cases import MEMBERS
@@ -47,6 +48,14 @@ def test_members_without_weight_do_not_run(small_trial, linear):
     assert weights["boosted trees"] < trial.LEAST_WEIGHT
 
 
+def test_only_copies_grow_in_a_trial(small_trial, linear, note_calls):
+    # Rows of a fit, and its stages.
+    grown = note_calls(StagedFit, "grown", size=lambda fit, n: (len(fit.y), n))
+    SelfStoppingRegressor(random_state=0).fit(*linear)
+    assert {n for rows, n in grown if rows == 100} == {1}
+    assert max(n for rows, n in grown if rows == 50) >= 10
+
+
 def test_few_rows_have_no_trial(set_limits, linear):
     set_limits(ROWS_OF_TRIAL=(100, 100), FEWEST_ROWS=301)
     assert set(SelfStoppingRegressor(random_state=0).fit(*linear).weights_) == ALL
@@ -65,17 +74,17 @@ def test_a_trial_has_whole_groups_and_the_weights_of_its_rows(
 ):
     X, y = linear
     groups, weights = np.repeat(np.arange(30), 10), rng.uniform(0.5, 2, 300)
-    fits, fit = [], SelfStoppingRegressor.fit
+    searches, choose = [], Search.choose
 
-    def noting(self, X, y, **params):
-        fits.append((X, y, params))
-        return fit(self, X, y, **params)
+    def noting(search):
+        searches.append((search.X, search.y, search.params))
+        return choose(search)
 
-    monkeypatch.setattr(SelfStoppingRegressor, "fit", noting)
+    monkeypatch.setattr(Search, "choose", noting)
     SelfStoppingRegressor(random_state=0).fit(
         X, y, groups=groups, sample_weight=weights
     )
-    _, (of_trial, target, params) = fits
+    _, (of_trial, target, params) = searches
     assert set(np.unique(params["groups"], return_counts=True)[1]) == {10}
     rows = np.flatnonzero(np.isin(groups, params["groups"]))
     assert len(rows) == 100
