@@ -7,9 +7,6 @@ centred by them, the solution of strength s is
 
 and the residual of row i without it is its residual divided by 1 - w_i (1 + z_i'(Z'WZ +
 s I)^-1 z_i). One eigendecomposition gives both for every strength.
-
-Values are within the range of the targets, widened by its half on both sides: where a
-row is unlike all others, the function may be far outside of it.
 """
 
 from dataclasses import dataclass
@@ -80,7 +77,8 @@ class KernelRidge:
         left_out = np.arange(len(target))[left_out]
         features = kernel(in_array(X[left_out]), centers) @ basis - mean
         observed, share = target[left_out] - center, shares[left_out, None]
-        # So far a trend may go on beyond the data, and sure classes keep their order.
+        # For a row unlike all others the function may be far from all targets. So far a
+        # trend may go on beyond the data, and sure classes keep their order.
         margin = np.ptp(target, axis=0) / 2
         lowest, highest = target.min(axis=0) - margin, target.max(axis=0) + margin
         best = None

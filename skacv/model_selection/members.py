@@ -219,11 +219,7 @@ def share_folds(candidates):
 
 
 def share_seed(candidates, rng):
-    """Give candidates without a ``random_state`` the same one.
-
-    A candidate that draws rows (a preconditioner's subsample) then draws the same rows
-    with all combinations of its parameters.
-    """
+    """Give candidates without a ``random_state`` the same one, to draw the same rows."""
     seed = rng.randint(np.iinfo(np.int32).max)
     for candidate in candidates:
         seeds = {}

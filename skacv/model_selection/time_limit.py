@@ -1,10 +1,10 @@
 """``time_limit``: the prices of runs, the deadline, and a warning of what it has cut.
 
-First is the run whose first update is expected to end first, then all others follow in
-the order of their expected price; with many rows boosted trees, which gain most from
-these, are the second. The first always takes a step. Another one
-begins if its first update is expected to end in time, and goes on in steps that are
-expected to (``TimedRun``).
+First is the run whose first update is expected to end first. The others follow in the
+order of their expected price; with many rows boosted trees, which gain most from these,
+are the second. The first run always takes a step. Another one begins if its first
+update is expected to end in time, and goes on in steps that are expected to
+(``TimedRun``).
 """
 
 from time import perf_counter
