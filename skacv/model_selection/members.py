@@ -219,7 +219,7 @@ def share_folds(candidates):
 
 
 def share_seed(candidates, rng):
-    """Give candidates without a ``random_state`` the same one, to draw the same rows."""
+    """Give candidates without a ``random_state`` the same: they draw the same rows."""
     seed = rng.randint(np.iinfo(np.int32).max)
     for candidate in candidates:
         seeds = {}
