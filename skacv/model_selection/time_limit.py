@@ -18,6 +18,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.checks import shape_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.estimates.recording import Price
 from .._warnings import warn
 from .members import DrawnSplits
 
@@ -77,10 +78,11 @@ def prices_of(groups, y):
         n_rows = 1 if is_collection(X) else max(1, shape[0])
         n_columns = shape[1] if len(shape) > 1 else 1
         price = first.estimator._price(n_rows, n_columns, n_outputs)
-        # Prices are those of five folds.
         drawn = ESTIMATES["cv"].setting(first.estimator)
-        if isinstance(drawn, DrawnSplits):
-            price = price.times((1 + len(drawn.splits)) / (1 + KFold().n_splits))
+        if isinstance(drawn, DrawnSplits):  # the price is that of five folds
+            share = (1 + len(drawn.splits)) / (1 + KFold().n_splits)
+            start, update, n_updates = price
+            price = Price(share * start, share * update, n_updates)
         prices.append(price)
     return prices
 

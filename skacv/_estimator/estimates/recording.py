@@ -38,10 +38,6 @@ class Price(NamedTuple):
         """Seconds of the whole run."""
         return self.start + self.n_updates * self.update
 
-    def times(self, factor):
-        """The price where everything takes some times as long."""
-        return Price(factor * self.start, factor * self.update, self.n_updates)
-
 
 # Seconds to read, check and scale an entry of X.
 SECONDS_TO_READ = 1e-7
