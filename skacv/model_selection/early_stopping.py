@@ -158,9 +158,11 @@ class TrajectoryEarlyStoppingCV(
         None with an ``estimator``: X is then passed on as it is.
     time_limit : float, default=None
         Seconds that ``fit`` may take, with everything that follows the runs; None: no
-        limit. Members, and combinations of ``param_grid``, run in the order of the time
-        that they are expected to take, by their kind, the shape of X and the number of
-        classes. The first takes at least one update, however long it takes. A run that
+        limit. The run whose first update is expected to be the shortest is first, and
+        takes at least one update, however long it takes. Other members, and
+        combinations of ``param_grid``, run in the order of the time that they are
+        expected to take, by their kind, the shape of X and the number of classes; with
+        8000 rows or more, boosted trees of the default list are the second. A run that
         would take longer than what is left is cut between two updates, and its best
         iterate so far is kept; a member whose first update would is left out. One
         warning names both, and ``results_`` has the reason. There is no

@@ -61,9 +61,10 @@ default=None
         None with an ``estimator``.
     time_limit : float, default=None
         Seconds that ``fit`` may take. Models run in the order of the time that they are
-        expected to take; a run that would take longer than what is left is cut, and its
-        best iterate so far is kept; a model that could not begin is left out. A warning
-        names both. None: no limit.
+        expected to take, but with 8000 rows or more boosted trees are the second; a run
+        that would take longer than what is left is cut, and its best iterate so far is
+        kept; a model that could not begin is left out. A warning names both. None: no
+        limit.
     verbose : int, default=0
         1 prints a line for every model as soon as it has been fitted: the best iterate,
         the number of iterates, seconds and held-out loss; and one for what is kept. 2

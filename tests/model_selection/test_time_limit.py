@@ -1,6 +1,7 @@
 """``time_limit``: what runs, how far, and what is said, by a clock that tests set."""
 
 import warnings
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.model_selection import KFold
 from skacv import (
     IterativeRidge,
     KernelEigenProRegressor,
+    RecursiveFeatureMachineRegressor,
     RowSummary,
     SelfStoppingClassifier,
     SelfStoppingRegressor,
@@ -27,6 +29,8 @@ from skacv import (
 from skacv._estimator.estimates.recording import Price
 from skacv.kernel._model import KernelModel
 from skacv.model_selection import portfolios, stages, time_limit
+from skacv.model_selection.members import Candidate, DrawnSplits
+from skacv.model_selection.time_limit import prices_of
 from skacv.model_selection.trial import FEWEST_ROWS
 from skacv.staged.estimator import recorded
 from tests.callbacks import needs_callbacks
@@ -396,6 +400,37 @@ def test_prices_rise_with_rows_and_updates(estimator):
     # Of more stages than patience lets most runs have, so many are expected.
     few, many = (clone(estimator).set_params(**{count: n}) for n in (2, 10_000))
     assert many._price(100, 10, 1).total > few._price(100, 10, 1).total
+
+
+def test_the_shortest_first_update_is_first_and_essential_members_follow():
+    prices = [Price(5, 0.1, 10), Price(0.1, 0.5, 100), Price(0.2, 0.2, 2)]
+    groups = [[SimpleNamespace(member=name)] for name in "abc"]
+    assert time_limit.in_time_order(groups, prices, ()) == [2, 0, 1]
+    assert time_limit.in_time_order(groups, prices, {"b"}) == [2, 1, 0]
+    # Of equal first updates that of the shorter run.
+    prices = [Price(1, 1, 9), Price(1, 1, 2), Price(1, 1, 4)]
+    assert time_limit.in_time_order(groups, prices, {"a", "b"}) == [1, 0, 2]
+
+
+def test_prices_are_those_of_the_folds_that_run(data):
+    X, y = data
+    estimator = Staged(GradientBoostingRegressor(), cv=5)
+    splits = [*KFold(5).split(X)]
+    (five,) = prices_of([[Candidate("trees", {}, estimator, X)]], y)
+    estimator.set_params(cv=DrawnSplits(5, splits[:1]))
+    (one,) = prices_of([[Candidate("trees", {}, estimator, X)]], y)
+    assert one.total == pytest.approx(five.total * 2 / 6)
+    assert one.n_updates == five.n_updates
+
+
+def test_a_machine_of_more_centres_is_expected_to_take_longer():
+    few, many = (
+        Staged(RecursiveFeatureMachineRegressor(n_centers=m))._price(20_000, 10, 1)
+        for m in (100, 1000)
+    )
+    # In proportion to the centres at least, and at most to their cube.
+    assert 10 < many.update / few.update < 1000
+    assert many.n_updates == few.n_updates == 3
 
 
 def test_default_members_are_ordered_by_what_they_take():
