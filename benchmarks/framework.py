@@ -134,6 +134,8 @@ def race_over_seeds(work, against, ours, theirs, required="", bound=""):
 # ----------------------------------------------------------------------- files
 
 NAMES = {"numpy": "NumPy", "scipy": "SciPy", "scikit-learn": "scikit-learn"}
+# What studies compare with, where it is installed.
+PEERS = ("flaml", "lightgbm", "catboost", "xrfm")
 
 
 def record(packages=()):
@@ -196,7 +198,8 @@ class Section:
     text: str
 
     def markdown(self):
-        return f"## {self.title}\n\n`{self.command}` ({heading()})\n\n{self.text}\n"
+        versions = heading(PEERS)
+        return f"## {self.title}\n\n`{self.command}` ({versions})\n\n{self.text}\n"
 
 
 def write_sections(path, title, sections):
