@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import __main__ as speed
 from benchmarks import peers
+from benchmarks import comparison
 from benchmarks.framework import Row, named_rows, race
 from benchmarks.studies import __main__ as studies
 
@@ -26,7 +27,7 @@ def test_a_file_begins_with_its_question(path):
 
 
 def test_every_command_of_the_manual_is_there():
-    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), comparison.PAGE]
     found = {match for page in pages for match in COMMAND.findall(page.read_text())}
     assert {module for module, _ in found} >= set(NAMES)
     for module, words in found:
