@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as speed
-from benchmarks import peers
-from benchmarks import comparison
+from benchmarks import comparison, peers
 from benchmarks.framework import Row, named_rows, race
 from benchmarks.studies import __main__ as studies
 
