@@ -42,9 +42,11 @@ def warn_of_target(X, y):
     y = np.asarray(y)
     for name in X.columns if hasattr(X, "columns") and y.ndim == 1 else ():
         column = np.asarray(X[name])
-        # The first values tell most columns apart. y has nothing missing.
+        # The first values tell most columns apart. As objects: of other types, texts
+        # and numbers are not compared. y has nothing missing.
         for rows in (slice(20), ...):
-            if has_missing(column[rows]) or not np.array_equal(column[rows], y[rows]):
+            values, target = column[rows].astype(object), y[rows].astype(object)
+            if has_missing(values) or not np.array_equal(values, target):
                 break
         else:
             warn(
