@@ -139,7 +139,7 @@ $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python $(PIP) --upgrade pip
 	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost
+	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost imbalanced-learn
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.

@@ -31,7 +31,8 @@ PAGES = [
 ]
 # And callbacks, which scikit-learn has from 1.9 on.
 EXTRA = re.compile(
-    r"^>>> (?:import|from) (jax|torch|dask|sklearn\.callback)\b", re.MULTILINE
+    r"^>>> (?:import|from) (jax|torch|dask|imblearn|sklearn\.callback)\b",
+    re.MULTILINE,
 )
 
 

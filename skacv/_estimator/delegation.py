@@ -1,6 +1,7 @@
 """Methods and metadata that are passed on to inner estimators; last steps."""
 
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from typing import Any
 
@@ -48,6 +49,24 @@ def routed(owner, caller, receiver, method, params):
     return process_routing(owner, caller, **params)[receiver][method]
 
 
+def samplers_of(estimator):
+    """Names and steps of a pipeline that change rows, as imbalanced-learn's do."""
+    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
+    return [(name, step) for name, step in steps if hasattr(step, "fit_resample")]
+
+
+def transforming(pipeline):
+    """The steps before the last of a fitted pipeline, as new rows go through them.
+
+    Samplers are left out: they are for the rows of a fit alone.
+    """
+    *before, (name, _) = pipeline.steps
+    kept = [step for step in before if not hasattr(step[1], "fit_resample")]
+    transformers = copy(pipeline)
+    transformers.steps = [*kept, (name, "passthrough")]
+    return transformers
+
+
 def last_step(estimator, X=None):
     """The last step of a fitted pipeline, and X transformed by the steps before it."""
     # An estimator that is no pipeline is its own last step, fitted or not.
@@ -55,5 +74,5 @@ def last_step(estimator, X=None):
         return estimator, X
     check_is_fitted(estimator)
     if X is not None and len(estimator) > 1:
-        X = estimator[:-1].transform(X)
+        X = transforming(estimator).transform(X)
     return last_step(estimator[-1], X)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
 from .._estimator.data.checks import validated_data, validated_weights
-from .._estimator.delegation import last_step
+from .._estimator.delegation import last_step, samplers_of
 from .._estimator.devices import in_numpy
 from .._typing import RandomState
 from .._warnings import warn
@@ -187,6 +187,12 @@ def approximate_loo(
     >>> print(f"{result.mean:.0f} +- {result.standard_error:.0f}")
     3005 +- 182
     """
+    if samplers := samplers_of(estimator):
+        raise ValueError(
+            f"The sampler {samplers[0][0]!r} of the pipeline has drawn the rows that "
+            "the model was fitted to, and would draw others without a row of X: use "
+            "cross_val_score of the pipeline."
+        )
     estimator, X = last_step(estimator, X)
     adapter = adapter_of(type(estimator))
     check_is_fitted(estimator)

@@ -56,8 +56,9 @@ class TrajectoryEarlyStoppingCV(
         or :class:`TrajectoryLogisticRegression`, or any other that has the methods of
         :class:`skacv.model_selection.RecordsTrajectory`. Or one that is fitted in
         stages, such as boosted trees, a forest or a network from scikit-learn, XGBoost,
-        LightGBM or CatBoost, or a Pipeline that ends in one: it is wrapped in
-        :class:`Staged`. The result is a regressor or a classifier like this estimator.
+        LightGBM or CatBoost, or a Pipeline that ends in one, also with samplers of
+        imbalanced-learn: it is wrapped in :class:`Staged`. The result is a regressor or
+        a classifier like this estimator.
         A list of (name, estimator) pairs compares several, called members: all
         regressors or all classifiers. Their parameters are ``name__parameter`` in
         ``set_params`` and ``param_grid``; if one of them has a ``cv``, all use it, and

@@ -30,7 +30,7 @@ from .losses import (
     Pinball,
     WrongLabel,
 )
-from .run import last_of
+from .run import ending_in, last_of
 
 # Tables of CatBoost, XGBoost and LightGBM.
 LIBRARY_TABLES = "Pool", "DMatrix", "QuantileDMatrix", "Dataset"
@@ -115,6 +115,16 @@ def check_enough(y):
     """Raise if there are too few rows for folds."""
     if _num_samples(y) < 2:
         raise ValueError("Folds need at least 2 samples, got n_samples=1.")
+
+
+def check_has_all(classes, y):
+    """Raise if samplers have left no row of some classes."""
+    lost = np.setdiff1d(classes, y).tolist()
+    if lost:
+        raise ValueError(
+            "The samplers of the pipeline leave no row of some classes, "
+            f"{', '.join(map(repr, lost))}: let them keep rows of all."
+        )
 
 
 def weighing_classes(estimator):
@@ -206,24 +216,55 @@ class FitParams:
         parts = []
         for params, of_columns in ((self.before, ()), (self.last, self.of_columns)):
             part = dict(params)
-            for name in params.keys() - {*of_columns}:
-                value = params[name]
-                if hasattr(value, "__array__") and not hasattr(value, "shape"):
-                    value = np.asarray(value)
-                is_list = isinstance(value, list | tuple)
-                length = (len(value),) if is_list else getattr(value, "shape", ())[:1]
-                is_of_rows = length == (self.n_rows,)
-                part[name] = _safe_indexing(value, rows) if is_of_rows else value
+            for name, value in self._of_rows(params, of_columns):
+                part[name] = _safe_indexing(value, rows)
             parts.append(part)
         return replace(self, before=parts[0], last=parts[1], n_rows=len(rows))
+
+    def _of_rows(self, params, of_columns=()):
+        """Names and values of parameters that are as long as X."""
+        for name in params.keys() - {*of_columns}:
+            value = params[name]
+            if hasattr(value, "__array__") and not hasattr(value, "shape"):
+                value = np.asarray(value)
+            is_list = isinstance(value, list | tuple)
+            length = (len(value),) if is_list else getattr(value, "shape", ())[:1]
+            if length == (self.n_rows,):
+                yield name, value
+
+    def resampled(self, samplers, n_rows):
+        """The parameters for the rows that fitted samplers, of names, have made.
+
+        They follow rows that are selected. Rows that are new have none of them, but for
+        weights that are all equal: ValueError is raised.
+        """
+        making = [step for step in samplers if not hasattr(step[1], "sample_indices_")]
+        if not making:
+            selected = np.arange(self.n_rows)
+            for _, sampler in samplers:
+                selected = selected[sampler.sample_indices_]
+            return self.rows(selected)
+        step, sampler = making[0]
+        last = dict(self.last)
+        for name, value in self._of_rows(self.last, self.of_columns):
+            if name != "sample_weight" or np.ptp(value):
+                raise ValueError(
+                    f"{name} has a value for every row, and the step {step!r} "
+                    f"({type(sampler).__name__}) makes new rows, which have none: "
+                    "leave it out, and class_weight, which is made of it, or take a "
+                    "sampler that selects rows, such as RandomUnderSampler or "
+                    "RandomOverSampler."
+                )
+            last[name] = np.full(n_rows, value[0])
+        return replace(self, last=last, n_rows=n_rows)
 
 
 def params_by_step(pipeline, params):
     """Parameters for the steps before the last of a pipeline, and for the last."""
     name, last = pipeline.steps[-1]
     if get_config()["enable_metadata_routing"]:
-        before = pipeline[:-1].get_metadata_routing() if len(pipeline) > 1 else None
-        names = before.consumes("fit_transform", params) if before else ()
+        before = ending_in(pipeline, "passthrough").get_metadata_routing()
+        names = before.consumes("fit", params)
         # Under the names that the last step has for them.
         fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=pipeline).add(last=last, method_mapping=fit)

@@ -48,6 +48,7 @@ from .averages import MeanClassifier, MeanFit, MeanRegressor
 from .data import (
     FitParams,
     check_enough,
+    check_has_all,
     checked_data,
     params_by_step,
     target_of,
@@ -89,8 +90,11 @@ class Staged(
         ``max_iter``; for several outputs also MultiOutputRegressor and
         MultiOutputClassifier of one of these, with the same number of stages for each
         output. The steps before the last of a pipeline are fitted to the training
-        rows of every fold separately. Early stopping by the estimator itself is
-        switched off.
+        rows of every fold separately. Steps with ``fit_resample``, such as the
+        samplers of imbalanced-learn in a pipeline of that package, resample these rows
+        and no others: all losses are of rows of X. Weights follow the rows that a
+        sampler selects; if it makes new ones, uneven weights are refused. Early
+        stopping by the estimator itself is switched off.
     cv : int, splitter or iterable, default=None
         The folds, as in scikit-learn. None: no folds.
     keep : {"model", "mean"}, default="model"
@@ -115,10 +119,11 @@ class Staged(
     iteration_ : int
         Number of stages in use: all after ``fit``.
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every stage on the training rows, or on 10,000 of them that are
-        drawn at random; row 0 is the loss of predicting the mean of y, or the shares of
-        the classes. NaN for stages that :class:`TrajectoryEarlyStoppingCV` has
-        evaluated on the folds, and that the model on all rows has not grown to.
+        Mean loss of every stage on the training rows, as they are before any sampler,
+        or on 10,000 of them that are drawn at random; row 0 is the loss of predicting
+        the mean of y, or the shares of the classes. NaN for stages that
+        :class:`TrajectoryEarlyStoppingCV` has evaluated on the folds, and that the
+        model on all rows has not grown to.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every stage on the held-out rows of the folds. For regression it is
         the loss that the estimator's parameters name: squared or absolute error, the
@@ -427,6 +432,8 @@ class Staged(
             )
 
         main = begun(y, of_fit, training_rows, None)
+        if classes is not None and main.y is not y:  # a sampler has made it
+            check_has_all(classes, main.y)
         for fitted, held_out in splits:
             y_fitted = _safe_indexing(y, fitted)
             folds.append(begun(y_fitted, of_fit.rows(fitted), held_out, fitted))

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import _num_samples, _safe_indexing
+from .._estimator.delegation import samplers_of, transforming
 from .._estimator.estimates.held_out import RunningPath, row_losses
 from .._estimator.parameters import are_same
 from ..optim.array_path import StoredPath, with_room
@@ -36,6 +37,14 @@ def last_of(estimator):
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
+def ending_in(pipeline, last):
+    """A copy of a pipeline, which shares its steps, with another last step."""
+    *before, (name, _) = pipeline.steps
+    changed = copy(pipeline)
+    changed.steps = [*before, (name, last)]
+    return changed
+
+
 def cloned(estimator):
     """A clone of an estimator, or of a list of estimators and names.
 
@@ -44,14 +53,52 @@ def cloned(estimator):
     if isinstance(estimator, list | tuple):
         return type(estimator)(map(cloned, estimator))
     if isinstance(estimator, Pipeline):
-        *before, (name, last) = estimator.steps
-        holder = copy(estimator)
-        holder.steps = [*before, (name, "passthrough")]
-        clone_of_holder = clone(holder)
-        clone_of_holder.steps[-1] = name, cloned(last)
-        return clone_of_holder
+        last = cloned(last_of(estimator))
+        return ending_in(clone(ending_in(estimator, "passthrough")), last)
     adapter = staged_adapter_of(estimator) if hasattr(estimator, "get_params") else None
     return clone(estimator, safe=False) if adapter is None else adapter.cloned()
+
+
+class ReachingRows(BaseEstimator):
+    """The rows that reach the last step of a pipeline, in the place of this step."""
+
+    def fit(self, X, y=None):
+        self.X, self.y = X, y
+        return self
+
+
+def fitted_before_last(pipeline, X, y, params):
+    """A clone of a pipeline, fitted but for its last step, and what reaches this step.
+
+    These are X, y and the parameters of ``fit``, for the rows that samplers have left
+    or made. Samplers have no weights: a row of weight zero is none to them.
+    """
+    samplers, weights = samplers_of(pipeline), params.last.get("sample_weight")
+    if samplers and weights is not None and not weights.all():
+        counted = np.flatnonzero(weights)
+        X, y = (_safe_indexing(part, counted) for part in (X, y))
+        params = params.rows(counted)
+    fitted = clone(ending_in(pipeline, ReachingRows()))
+    try:
+        fitted.fit(X, y, **params.before)
+    except ValueError as error:
+        if samplers and is_classifier(pipeline):
+            error.add_note(counts_of_classes(y))
+        raise
+    reaching = last_of(fitted)
+    if samplers:
+        params = params.resampled(samplers_of(fitted), _num_samples(reaching.y))
+    return ending_in(fitted, "passthrough"), reaching.X, reaching.y, params
+
+
+def counts_of_classes(y):
+    """A note on the rows of a fold, which has fewer of a class than samplers need."""
+    labels, counts = np.unique(y, return_counts=True)
+    rows = ", ".join(f"{n} of {c!r}" for c, n in zip(labels.tolist(), counts))
+    return (
+        f"These rows to fit on, of a fold or all, were sampled: {rows}. Fewer "
+        "neighbours, as SMOTE(k_neighbors=2) has, need fewer rows of a class."
+    )
 
 
 @dataclass
@@ -72,25 +119,20 @@ class StagedFit:
     held_out: object
     # Added to the sums of stages for the held-out rows.
     offset: np.ndarray | None = None
-    # The fitted steps before the last, if any, and the name of the last one.
-    before: Pipeline | None = None
-    name: str = ""
+    # The pipeline with its fitted steps, but for the last one; None if it is none.
+    pipeline: Pipeline | None = None
     # The rows of X that are fitted; None: all. They are copied as long as a fit takes.
     rows: np.ndarray | None = None
 
     @classmethod
     def begun(cls, estimator, adapter, X, y, params, held_out, offset=None, rows=None):
         """An estimator without stages; the steps before the last are fitted."""
-        before, name = None, ""
+        stages, pipeline = adapter.begun(), None
         if isinstance(estimator, Pipeline):
-            name = estimator.steps[-1][0]
-            before = clone(estimator[:-1]) if len(estimator) > 1 else None
-        stages = adapter.begun()
-        if before is not None:
-            X = X if rows is None else _safe_indexing(X, rows)
-            X, rows = before.fit_transform(X, y, **params.before), None
-            held_out = before.transform(held_out)
-        return cls(stages, X, y, params.last, held_out, offset, before, name, rows)
+            X, rows = X if rows is None else _safe_indexing(X, rows), None
+            pipeline, X, y, params = fitted_before_last(estimator, X, y, params)
+            held_out = transforming(pipeline).transform(held_out)
+        return cls(stages, X, y, params.last, held_out, offset, pipeline, rows)
 
     def grown(self, n_stages):
         """This fit, which has grown to ``n_stages`` stages."""
@@ -105,9 +147,8 @@ class StagedFit:
     def at(self, t):
         """The estimator with the first ``t`` stages, as fitted attributes."""
         fitted = self.stages.at(t)
-        if self.name:
-            before = [] if self.before is None else self.before.steps
-            fitted = Pipeline([*before, (self.name, fitted)])
+        if self.pipeline is not None:
+            fitted = ending_in(self.pipeline, fitted)
         return {"estimator_": fitted, "iteration_": t}
 
     def held_out_predictions(self, first, last, classes, side_runs=None):
@@ -130,7 +171,8 @@ class StagedFit:
 
     def staged(self, X, last):
         """Yield predictions of the available stages up to ``last`` for any rows."""
-        X = X if self.before is None else self.before.transform(X)
+        if self.pipeline is not None:
+            X = transforming(self.pipeline).transform(X)
         stages = self.stages.recorded()
         stages = stages[stages <= last]
         size = n_stages_per_block(_num_samples(X))

@@ -1,5 +1,7 @@
 """What to use instead of estimators that record no trajectory."""
 
+from ..delegation import samplers_of
+
 # By the name of a class of other packages, the class of skacv to use instead.
 INSTEAD = {
     "Lasso": "TrajectoryLasso",
@@ -26,10 +28,15 @@ INSTEAD = {
 def instead_of(estimator, owner, missing):
     """What is wrong with a member of ``owner`` that lacks methods, and what to do."""
     if hasattr(estimator, "named_steps"):
-        return (
-            "is a pipeline, whose last step is not fitted in stages: make "
-            f"{owner} the last step of the pipeline instead."
-        )
+        is_pipeline = "is a pipeline, whose last step is not fitted in stages: "
+        if samplers := samplers_of(estimator):
+            # Behind a sampler rows would be held out among those that it has made.
+            return (
+                f"{is_pipeline}rows can be sampled in every fold ({samplers[0][0]!r}) "
+                "for one that is, such as boosted trees. For others weigh the classes: "
+                f"class_weight='balanced' of {owner}."
+            )
+        return f"{is_pipeline}make {owner} the last step of the pipeline instead."
     if isinstance(estimator, type):
         return (
             f"is the class {estimator.__name__}: pass an instance, "

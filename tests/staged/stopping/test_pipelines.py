@@ -61,7 +61,7 @@ def test_a_pipeline_with_its_own_imputer_and_encoders(table):
         errors[:, judged] = (staged - y.to_numpy()[judged]) ** 2
     np.testing.assert_allclose(model.path_[1:], errors.mean(axis=1))
     # Medians of all rows, which no fold has seen.
-    assert len({median_of(each.before) for each in folds_of(pipe, X, y)}) > 1
+    assert len({median_of(each.pipeline) for each in folds_of(pipe, X, y)}) > 1
     best = 1 + errors.mean(axis=1).argmin()
     assert model.best_params_ == {"gradientboostingregressor__n_estimators": best}
     refit = clone(pipe).set_params(gradientboostingregressor__n_estimators=best)
