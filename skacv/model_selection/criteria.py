@@ -22,7 +22,9 @@ from sklearn.utils import indexable
 from .._compat import _safe_indexing, on_host
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 from .._estimator.parameters import is_auto, is_off
+from .._warnings import warn
 from ..risk.held_out_rows import units_of
+from .failures import Failed, as_score, attempt
 
 
 def index_of_least(paths, standard_error=None):
@@ -218,7 +220,8 @@ class ScorerCriterion(Criterion):
         """
         scorer, X = scorer_of(scoring), on_host(X)
         name = scoring if isinstance(scoring, str) else repr(scoring)
-        for candidate in {c.member: c for c in candidates}.values():
+
+        def check_scores(candidate):
             estimator = candidate.estimator
             try:
                 scorer(estimator._trial_estimator(y), X, y, **params)
@@ -230,15 +233,40 @@ class ScorerCriterion(Criterion):
                     f"{type(estimator).__name__}: {str(error).rstrip('.')}."
                     f"{_for_several_classes(name, estimator, y)}"
                 ) from error
+
+        # What some of the members cannot do their runs show.
+        of_members = {candidate.member: candidate for candidate in candidates}.values()
+        tried = [attempt(check_scores, candidate) for candidate in of_members]
+        if all(isinstance(result, Failed) for result in tried):
+            raise tried[0].error
         X, y = indexable(X, y)
         return cls(name, estimate, y, scorer=scorer, X=X, params=params)
 
     def path(self, estimator, iterations=None):
-        """Score of every iterate, or of some."""
+        """Score of every iterate, or of some; NaN for those that it cannot score.
+
+        The error is raised if these are all.
+        """
         predictions, rows = self._held_out(estimator)
-        score, scores = self.scorer_on(rows), []
+        score, scores, failed = self.scorer_on(rows), [], []
+
+        def score_at(t):
+            return score(estimator._held_out_estimator(predictions[t], t))
+
         for t in range(len(predictions)) if iterations is None else iterations:
-            scores.append(score(estimator._held_out_estimator(predictions[t], t)))
+            result = attempt(score_at, t)
+            if isinstance(result, Failed):
+                failed.append(result)
+            scores.append(as_score(result))
+        if failed and len(failed) == len(scores):
+            raise failed[0].error
+        if failed:
+            warn(
+                f"Scoring failed. The score of {len(failed)} of {len(scores)} iterates "
+                f"of {type(estimator).__name__} by criterion={self.name} is nan. "
+                f"Details: {failed[0].why}",
+                UserWarning,
+            )
         return np.array(scores)
 
     def error_among(self, estimator, iterations, indices):
@@ -268,11 +296,15 @@ class ScorerCriterion(Criterion):
         if n < 2:
             return np.nan
         scores = []
+
+        def score_of(kept):
+            return self.scorer_on(rows[kept])(predicting(kept))
+
         for block in np.array_split(order, n):
             if self.deadline is not None and self.deadline.is_over():
                 return np.nan
             kept = np.flatnonzero(~np.isin(units, block))
-            scores.append(self.scorer_on(rows[kept])(predicting(kept)))
+            scores.append(as_score(attempt(score_of, kept)))
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
 
     def losses(self, estimator):

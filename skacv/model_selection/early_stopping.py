@@ -119,7 +119,9 @@ class TrajectoryEarlyStoppingCV(
     param_grid : dict or list of dicts, default=None
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
-        combination, and parameters and iteration are chosen jointly. Random splits of
+        combination, and parameters and iteration are chosen jointly. A combination, or
+        a member, that raises an error has the score NaN, and a FitFailedWarning names
+        it; the error is raised if all do. Random splits of
         ``cv`` are drawn once and shared by all. With several members a key is
         ``name__parameter``.
     search : {"all", "race"}, default="all"
@@ -258,8 +260,8 @@ class TrajectoryEarlyStoppingCV(
         if losses differ), "better" ("smaller" or "greater": which scores are better),
         "score" and "score_se" (its standard error), and "weight" (in ``estimator_``),
         "n_iter", "fit_time" (seconds for the run and its estimates), "left_out" (why a
-        member, or a combination, was not run, else empty). :meth:`leaderboard` is a
-        sorted table of it.
+        member, or a combination, was not run, or the error that it has raised, else
+        empty). :meth:`leaderboard` is a sorted table of it.
     cv_results_ : dict of arrays
         The combinations of all members as in
         :class:`sklearn.model_selection.GridSearchCV`: "params", "param_<name>",
@@ -267,7 +269,7 @@ class TrajectoryEarlyStoppingCV(
         better), "rank_test_score", and where members are compared by mean losses of
         folds "split<k>_test_score" and "std_test_score". Beside these, "member",
         "se_test_score" (the standard error of the mean) and "fit_time" (of the one run
-        of a combination).
+        of a combination). A combination that has failed has the last rank.
     best_index_ : int
         The row of ``cv_results_`` of ``best_member_`` with ``best_params_``.
     best_estimator_ : estimator
@@ -425,7 +427,7 @@ class TrajectoryEarlyStoppingCV(
             If parameters or data are invalid, if targets are missing, if ``groups`` or
             ``cv`` would be ignored, if the task cannot be inferred from y, or if the
             criterion is undefined (NaN) for every iterate. The estimator is then left
-            unchanged.
+            unchanged. If all candidates fail, the error of the first is raised.
         """
         search = Search(self, X, y, {"sample_weight": sample_weight, **params})
         search.choose()

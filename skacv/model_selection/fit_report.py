@@ -2,6 +2,7 @@
 
 from .comparison import loss_name
 from .criteria import PathCriterion, index_of_least
+from .stages import EvaluatedFit
 from .time_limit import too_short
 
 
@@ -25,16 +26,15 @@ class FitReport:
     def add(self, candidates, runs):
         """Report a group of candidates that has been run.
 
-        ``runs`` has None for candidates that there was no time for.
+        ``runs`` has None for candidates that there was no time for, and Failed for
+        those that have raised an error.
         """
         for candidate, run in zip(candidates, runs):
             name = candidate.member
             self._missing[name] -= 1
-            if run is not None:
-                self._runs[name].append(run)
+            self._runs[name].append(run)
             if self.verbose > 1 and candidate.params:
-                text = self._best_of([run] if run is not None else [])
-                self._print(name, f"{text} with {candidate.params}")
+                self._print(name, f"{self._best_of([run])} with {candidate.params}")
             if not self._missing[name]:
                 self._print(name, self._best_of(self._runs[name]))
 
@@ -62,8 +62,10 @@ class FitReport:
 
     def _best_of(self, runs):
         """The best iterate of several runs, its held-out score, and their time."""
+        results, runs = runs, [run for run in runs if isinstance(run, EvaluatedFit)]
         if not runs:
-            return f"left out: {too_short(self._limit)}"
+            failed = [result for result in results if result is not None]
+            return f"left out: {failed[0].why if failed else too_short(self._limit)}"
         scores, iterations, sign = [], [], self.criterion.sign
         for run in runs:
             kept = run.estimator.recorded_iterations()

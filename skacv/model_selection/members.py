@@ -24,7 +24,7 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
 )
 
-from .._compat import Composition, _num_samples, validate_parameters
+from .._compat import Composition, _num_samples
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.folds import ShuffledFolds, splitter_of
@@ -39,6 +39,7 @@ from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
 from ..staged.estimator import recorded
 from ..staged.run import cloned
 from .criteria import scorer_of
+from .failures import attempt
 from .portfolios import PORTFOLIOS
 
 KINDS = {"regression": "regressor", "classification": "classifier"}
@@ -173,10 +174,9 @@ def combinations(owner, names):
 
 
 def candidate_of(name, member, combination):
-    """A clone of a member with a combination of parameters, validated."""
+    """A clone of a member with a combination of parameters."""
     estimator = clone(member)
     estimator.set_params(**clone(combination, safe=False))
-    validate_parameters(estimator)
     return Candidate(name, combination, estimator)
 
 
@@ -337,7 +337,8 @@ def share_work(candidates, y, fit_params):
         name, _, estimator, X, *_ = alike[0]
         weights = fit_params[name].get("sample_weight")
         estimators = [candidate.estimator for candidate in alike]
-        estimator._share_work(estimators, X, y, weights)
+        # What fails here fails in the runs, which do without.
+        attempt(estimator._share_work, estimators, X, y, weights)
 
 
 def read_once(members, cv, X, y, params):

@@ -23,8 +23,9 @@ from .._estimator.estimates.recording import evaluated_iterations
 from ..risk.held_out_rows import mean_with_error, units_of
 from ..staged import Staged
 from .criteria import PathCriterion, index_of_least
+from .failures import Failed
 from .members import share_work
-from .stages import Stages
+from .stages import EvaluatedFit, Stages
 from .time_limit import Deadline, prices_of, too_short
 
 # A combination ends if its mean loss exceeds the least one by so many standard errors
@@ -53,6 +54,8 @@ class Entrant:
     laps: list = field(default_factory=list)
     # Why it has ended; empty while it goes on.
     ended: str = ""
+    # The error that has ended it.
+    failed: Failed | None = None
 
     def mean_loss(self):
         """The mean loss of the rows that it has held out."""
@@ -171,7 +174,9 @@ def run_lap(search, stages, entrants, fold):
         data = candidates, search.y, fit_params, entrant.price
         calls.append(delayed(lap_of)(stages, *data))
     for entrant, lap in zip(entrants, results_of(calls, search.owner.n_jobs)):
-        if lap is None:
+        if isinstance(lap, Failed):
+            entrant.failed, entrant.ended = lap, lap.why
+        elif lap is None:
             entrant.ended = too_short(search.owner.time_limit)
         else:
             entrant.laps.append(lap)
@@ -195,19 +200,23 @@ def end_the_worse(entrants, n_laps, groups):
 
 
 def lap_of(stages, candidates, y, fit_params, price):
-    """Run candidates on a fold; the Lap of the best of their iterates, or None."""
+    """Run candidates on a fold; the Lap of the best of their iterates.
+
+    Without one it is None, as where no run has begun, or Failed.
+    """
     # Copies, so that fitted ones are freed.
     estimators = [copy(candidate.estimator) for candidate in candidates]
-    best = None
+    best, none = None, None
     for fit in stages.run_group(estimators, candidates[0].X, y, fit_params, price):
-        if fit is None:
+        if not isinstance(fit, EvaluatedFit):
+            none = none or fit
             continue
         iterations = evaluated_iterations(fit.estimator)
         t = iterations[index_of_least(fit.path[iterations])]
         if best is None or fit.path[t] < best[0]:
             best = fit.path[t], fit.estimator, t
     if best is None:
-        return None
+        return none
     _, estimator, t = best
     losses = stages.criterion.losses(estimator)
     if losses is None:

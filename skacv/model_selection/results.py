@@ -170,14 +170,16 @@ class ComparedResults:
 
     def _candidate_rows(self):
         """The rows of ``results_`` of all candidates, for the criterion that chose."""
-        names = zip(self.results_["criterion"], self.results_["left_out"])
+        # Candidates that were not run have taken no time, unless they have failed.
+        results = zip(self.results_["criterion"], self.results_["fit_time"])
         return [
             k
-            for k, (name, reason) in enumerate(names)
-            if name == self.criterion_ and not reason
+            for k, (name, seconds) in enumerate(results)
+            if name == self.criterion_ and not np.isnan(seconds)
         ]
 
     def _direction(self):
         """1.0 if greater scores are better, else -1.0."""
-        better = self.results_["better"][self._candidate_rows()[0]]
+        best = self._best_indices[self.best_member_]
+        better = self.results_["better"][self._candidate_rows()[best]]
         return 1.0 if better == "greater" else -1.0

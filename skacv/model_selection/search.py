@@ -12,7 +12,13 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 
-from .._compat import _num_samples, has_callbacks, is_foreign, on_host
+from .._compat import (
+    _num_samples,
+    has_callbacks,
+    is_foreign,
+    on_host,
+    validate_parameters,
+)
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import (
     check_target,
@@ -48,6 +54,7 @@ from .criteria import (
     index_of_least,
 )
 from .encoded import EncodedTable
+from .failures import Failed, Failure, attempt, raise_first, warn_of_failures
 from .fit_report import FitReport
 from .members import (
     DrawnSplits,
@@ -116,6 +123,9 @@ class Search:
     late: Any = ()
     # Candidates that a race has ended, as Entrants.
     ended: Any = ()
+    # All candidates in order, and Failures of those that have raised an error.
+    listed: Any = ()
+    failures: Any = field(default_factory=list)
     sample_weight: Any = None
     # For several members: the loss of each by its name, and their common loss or None.
     losses: Any = None
@@ -226,12 +236,17 @@ class Search:
                 candidates.append(candidate_of(name, member, combination))
         if owner.cv is not None:
             give_folds(candidates, owner.cv, type(owner).__name__)
-        self.candidates = []
+        self.candidates, self.listed = [], []
         for group, candidate in enumerate(candidates):
             candidate = candidate._replace(X=self.X, group=group)
             if self.table is not None:
                 candidate = self.table.encoded(candidate)
             name, params, estimator, X, *_ = candidate
+            invalid = attempt(validate_parameters, estimator)
+            if isinstance(invalid, Failed):
+                self.listed.append(candidate)
+                self.failures.append(Failure(candidate, invalid))
+                continue
             weights = self.fit_params[name].get("sample_weight")
             # Values of automatic parameters are compared as combinations are.
             for values in estimator._left_to_compare(X, self.y, weights):
@@ -241,7 +256,9 @@ class Search:
                     compared = candidate._replace(
                         params={**params, **values}, estimator=compared.estimator
                     )
+                self.listed.append(compared)
                 self.candidates.append(compared)
+        self.check_some_are_left()
         if owner.class_weight is not None:
             check_members_are_weighed_once(self.candidates)
         if len(self.members) > 1 or self.is_collection:
@@ -251,11 +268,22 @@ class Search:
         weights = self.fit_params[self.candidates[0].member].get("sample_weight")
         self.sample_weight, self.rng = weights, check_random_state(owner.random_state)
         if self.is_portfolio:
-            share_folds(self.candidates)
+            share_folds(self.listed)
             share_seed(self.candidates, self.rng)
         elif owner.random_state is not None:
             # The draws of the bootstrap are those of a model that has its own seed.
             share_seed(self.candidates, check_random_state(owner.random_state))
+
+    def leave_out(self, failures):
+        """Go on without candidates that have failed; raise an error if none is left."""
+        failed = {id(failure.candidate) for failure in failures}
+        self.failures += failures
+        self.candidates = [c for c in self.candidates if id(c) not in failed]
+
+    def check_some_are_left(self):
+        """Raise the error of the first candidate if all have failed."""
+        if not self.candidates:
+            raise_first(self.failures, self.listed)
 
     def choose_criterion(self):
         """The criterion for the iterates of all candidates, and the task of a blend."""
@@ -344,10 +372,15 @@ class Search:
         if owner.search == "race":
             self.candidates, ended = race(self)
             for entrant in ended:
+                if entrant.failed is not None:
+                    of_all = [Failure(c, entrant.failed) for c in entrant.candidates]
+                    self.leave_out(of_all)
+                    continue
                 left_out = self.skipped if entrant.laps else late
                 for name, params, *_ in entrant.candidates:
                     left_out.append((name, params, entrant.ended))
-            self.ended = [entrant for entrant in ended if entrant.laps]
+            self.ended = [e for e in ended if e.laps and e.failed is None]
+            self.check_some_are_left()
         groups, calls = [], []
         for _, group in groupby(self.candidates, attrgetter("group")):
             groups.append(list(group))
@@ -377,14 +410,14 @@ class Search:
             fits[index] = fits_of_group
             if self.report is not None:
                 self.report.add(groups[index], fits_of_group)
-        self.runs = list(chain.from_iterable(fits))
+        self.take_results(chain.from_iterable(fits))
         if self.deadline is not None:
             self.candidates, self.runs, self.late = split_by_time(
                 self.candidates, self.runs, owner.time_limit
             )
             self.late = [*late, *self.late]
             self.skipped += self.late
-        if (self.late or self.ended) and self.losses:
+        if (self.late or self.ended or self.failures) and self.losses:
             # Those of the members that are left.
             losses = member_losses(self.candidates, self.y)
             self.losses, self.shared_loss = losses
@@ -393,6 +426,16 @@ class Search:
             drawn = ESTIMATES["cv"].setting(run.estimator)
             if isinstance(drawn, DrawnSplits):
                 run.estimator.set_params(cv=drawn.cv)
+
+    def take_results(self, results):
+        """Keep the candidates that have been run, and leave out those that failed."""
+        results, failures = list(results), []
+        for candidate, result in zip(self.candidates, results, strict=True):
+            if isinstance(result, Failed):
+                failures.append(Failure(candidate, result))
+        self.leave_out(failures)
+        self.check_some_are_left()
+        self.runs = [result for result in results if not isinstance(result, Failed)]
 
     def compare(self):
         """Choose an iterate from every run, and the best of these or their weights."""
@@ -419,9 +462,9 @@ class Search:
             common = criterion.on_common_rows(self.runs)
             if common is not criterion:
                 criterion = common
-                self.runs = [
-                    run._replace(path=common.path(run.estimator)) for run in self.runs
-                ]
+                self.take_results(
+                    [attempt(run.on_rows_of, common) for run in self.runs]
+                )
                 between = between and between.on_common_rows(self.runs)
         # A blend is of the best iterates.
         rule = RULES.get(self.rule, index_of_least)
@@ -435,7 +478,7 @@ class Search:
     def fitted_attributes(self):
         """The models kept, and the results of all runs, as attributes by name."""
         compared, table, criterion = self.compared, self.table, self.criterion
-        results = compared.results(self.skipped)
+        results = compared.results(self.listed, self.failures, self.skipped)
         best = self.candidates[compared.index].member
         iteration = compared.choices[compared.index].iteration
         fitted, members = {}, {}
@@ -493,8 +536,7 @@ class Search:
             "path_": compared.paths[best],
             "member_paths_": compared.paths,
             "results_": results,
-            "_best_indices": compared.best_indices,
-            "_fold_scores": compared.fold_scores(),
+            **compared.tables(self.listed, self.failures),
             "_alike": alike,
             "_path_error": compared.path_errors[best],
             "_corrected": corrected,
@@ -504,6 +546,7 @@ class Search:
     def advise(self):
         """Warn if another call is likely to do better, and report the result."""
         compared, owner = self.compared, self.owner
+        warn_of_failures(self.failures, len(self.listed))
         warn_of_limits(compared, owner.estimator is None)
         if self.copies is not None:
             folds = ESTIMATES["cv"].setting(self.runs[compared.index].estimator)

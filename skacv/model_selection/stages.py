@@ -4,7 +4,7 @@ import sys
 import warnings
 from contextlib import ExitStack
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from time import perf_counter
@@ -20,6 +20,7 @@ from .._estimator.parameters import is_auto
 from .._estimator.run.stopping import Patience, halved
 from .._warnings import warn
 from ..exceptions import SeparationWarning
+from .failures import Failed, attempt
 
 # A step of several updates takes at most this share of the time left for runs.
 SHARE_OF_STEP = 0.25
@@ -38,6 +39,10 @@ class EvaluatedFit(NamedTuple):
     seconds: float
     # Whether ``time_limit`` has ended the run.
     is_cut: bool = False
+
+    def on_rows_of(self, criterion):
+        """The same run, evaluated by a criterion on some of the rows."""
+        return self._replace(path=criterion.path(self.estimator))
 
     def __reduce__(self):
         # A pickled estimator keeps less than an iterate is chosen by.
@@ -82,30 +87,54 @@ class CandidateRun:
     # Warnings of the last stage: those of earlier stages do not count.
     warned: Any = ()
     is_cut: bool = False
+    # The error that has ended the run.
+    failed: Failed | None = None
 
     def go_on(self, n_updates):
-        """Continue up to a total number of updates; return whether the run is over."""
-        begun = perf_counter()
-        with warnings.catch_warnings(record=True) as self.warned:
-            warnings.simplefilter("always")
-            is_over = self.estimator.fit_up_to(
-                n_updates, self.X, self.y, **self.fit_params
-            )
-        self.path = self.criterion.path(in_numpy(self.estimator))
-        self.seconds += perf_counter() - begun
-        return is_over
+        """Continue up to a total number of updates; return whether the run is over.
+
+        A run that has failed is.
+        """
+        return self._attempt(self._continue, n_updates) is not False
 
     def end(self):
         """Release the data of the run, and give its warnings."""
-        begun = perf_counter()
-        self.estimator._release()
-        self.seconds += perf_counter() - begun
+        if self.failed is None:
+            self._attempt(self.estimator._release)
+        if self.failed is not None:
+            return
         if self.path is not None:  # the model may have ended before its folds
             self.path = self.path[: self.estimator.n_iter_ + 1]
         for warning in self.warned:
             # The choice of an iterate mends separation.
             if not issubclass(warning.category, SeparationWarning):
                 warn(str(warning.message), warning.category)
+
+    def result(self):
+        """An EvaluatedFit, or Failed; None if there was no time to begin."""
+        if self.failed is not None:
+            return self.failed
+        if self.path is None:
+            return None
+        estimator = in_numpy(self.estimator)
+        return EvaluatedFit(estimator, self.path, self.seconds, self.is_cut)
+
+    def _attempt(self, step, *args):
+        begun = perf_counter()
+        result = attempt(step, *args)
+        self.seconds += perf_counter() - begun
+        if isinstance(result, Failed):
+            self.failed = replace(result, seconds=self.seconds)
+        return result
+
+    def _continue(self, n_updates):
+        with warnings.catch_warnings(record=True) as self.warned:
+            warnings.simplefilter("always")
+            is_over = self.estimator.fit_up_to(
+                n_updates, self.X, self.y, **self.fit_params
+            )
+            self.path = self.criterion.path(in_numpy(self.estimator))
+        return bool(is_over)
 
 
 @dataclass
@@ -132,6 +161,8 @@ class TimedRun(CandidateRun):
         while (n_next := self._next(n_updates)) > self.n_updates:
             before = self.seconds
             is_complete = super().go_on(n_next)
+            if self.failed is not None:
+                return True
             seconds = self.seconds - before
             if self.last_step is None:
                 self.deadline.learn(self.price, seconds)
@@ -172,9 +203,10 @@ class Stages:
         """Fit several estimators and keep one, by successive halving.
 
         With a patience, each is run until its patience ends it. Returned is a list of
-        EvaluatedFit, with None for runs that time did not allow to begin.
+        EvaluatedFit, with Failed for runs that have raised an error, and None for those
+        that time did not allow to begin.
         """
-        runs, fits = [], []
+        runs = []
         for estimator in estimators:
             data, deadline = (X, y, fit_params, self.criterion), self.deadline
             runs.append(
@@ -187,15 +219,7 @@ class Stages:
                 self._run_to_its_end(run)
         else:
             self._halve(runs)
-        for run in runs:
-            fits.append(
-                None
-                if run.path is None
-                else EvaluatedFit(
-                    in_numpy(run.estimator), run.path, run.seconds, run.is_cut
-                )
-            )
-        return fits
+        return [run.result() for run in runs]
 
     def _patience_of(self, estimator):
         """Updates without improvement after which a run ends, or None."""
@@ -227,7 +251,7 @@ class Stages:
         def go_on(number, n_updates):
             is_over = runs[number].go_on(n_updates)
             path = runs[number].path
-            if path is None:  # no time to begin
+            if path is None or runs[number].failed is not None:
                 return np.inf, True
             return np.nanmin(self.criterion.sign * path), is_over
 

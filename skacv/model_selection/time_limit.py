@@ -20,6 +20,7 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import Price
 from .._warnings import warn
+from .failures import name_of
 from .members import DrawnSplits
 
 # Runs end after this share of the limit: the rest is for comparing and blending them.
@@ -118,12 +119,12 @@ def split_by_time(candidates, runs, limit):
 def warn_of_time(limit, candidates, runs, late):
     """Warn of the runs that a limit has cut, or left out."""
     cut = [
-        f"{_name_of(candidate.member, candidate.params)} at iteration "
+        f"{name_of(candidate.member, candidate.params)} at iteration "
         f"{run.estimator.n_iter_}"
         for candidate, run in zip(candidates, runs)
         if run.is_cut
     ]
-    skipped = [_name_of(member, params) for member, params, _ in late]
+    skipped = [name_of(member, params) for member, params, _ in late]
     parts, most = [], 5
     for verb, names in (("cut", cut), ("left out", skipped)):
         n_more = len(names) - most
@@ -132,10 +133,6 @@ def warn_of_time(limit, candidates, runs, late):
             parts.append(f"{verb} {', '.join(names[:most])}{more}")
     if parts:
         warn(f"{too_short(limit)}: it has {' and '.join(parts)}.", ConvergenceWarning)
-
-
-def _name_of(member, params):
-    return f"{member!r} with {params}" if params else f"{member!r}"
 
 
 def too_short(limit):

@@ -131,14 +131,14 @@ def test_unlike_columns_are_refused(data):
     ("estimator", "grid", "message"),
     [
         (IterativeRidge(max_iter="a"), None, "'max_iter' parameter of IterativeRidge"),
-        (IterativeRidge(), {"max_iter": [5, "a"]}, "'max_iter' parameter"),
+        (IterativeRidge(), {"max_iter": ["b", "a"]}, "'max_iter' parameter"),
         (TrajectoryLasso(loo="maybe"), None, "'loo' parameter of TrajectoryLasso"),
         (
             TrajectoryLogisticRegression(solver="sgd", batch_size=0),
             None,
             "'batch_size' parameter of TrajectoryLogisticRegression",
         ),
-        (KernelEigenProRegressor(), {"patience": [5, -1]}, "'patience' parameter"),
+        (KernelEigenProRegressor(), {"patience": [-1]}, "'patience' parameter"),
     ],
     ids=["run", "grid", "loo", "batch", "kernel"],
 )

@@ -1,0 +1,104 @@
+"""What one candidate cannot do is no reason for the others to stop.
+
+Every step that a candidate takes by itself goes through :func:`attempt`. A candidate
+that raises has no score, as with ``error_score=np.nan`` in scikit-learn's searches: the
+others are compared, ``results_`` has its error, and one warning names all that failed.
+If all fail, the error of the first is raised.
+"""
+
+import pickle
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import FitFailedWarning
+
+from .._warnings import warn
+
+# Names in a warning.
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Failed:
+    """In the place of a result: the error that a step has raised."""
+
+    error: Exception
+    # Time until then.
+    seconds: float
+
+    @property
+    def why(self):
+        """The error in a line."""
+        return f"{type(self.error).__name__}: {self.error}"
+
+    def __reduce__(self):
+        # An error that cannot be pickled would end the processes of all candidates.
+        error = self.error
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = RuntimeError(self.why)
+        return Failed, (error, self.seconds)
+
+
+def attempt(step, *args):
+    """The result of a step of one candidate, or its error as Failed."""
+    begun = perf_counter()
+    try:
+        return step(*args)
+    except Exception as error:
+        return Failed(error, perf_counter() - begun)
+
+
+def as_score(result):
+    """The result of a scorer, NaN where it has failed."""
+    return np.nan if isinstance(result, Failed) else result
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """A candidate that has failed, and how."""
+
+    candidate: Any
+    failed: Failed
+
+    @property
+    def name(self):
+        """The member, with its combination of parameters if there is one."""
+        return name_of(self.candidate.member, self.candidate.params)
+
+
+def name_of(member, params):
+    """A member, and its combination of parameters if there is one, for messages."""
+    return f"{member!r} with {params}" if params else f"{member!r}"
+
+
+def raise_first(failures, listed):
+    """Raise the error of the first of all candidates, each of which has failed."""
+    order = {id(candidate): number for number, candidate in enumerate(listed)}
+    first = min(failures, key=lambda failure: order[id(failure.candidate)])
+    error = first.failed.error
+    if len(failures) > 1:
+        error.add_note(
+            f"This is the error of {first.name}. All {len(failures)} candidates failed."
+        )
+    raise error
+
+
+def warn_of_failures(failures, n_candidates):
+    """Warn of candidates that have failed, in the words of scikit-learn."""
+    if not failures:
+        return
+    lines = []
+    for failure in failures[:MOST_NAMED]:
+        lines.append(f"{failure.name}: {failure.failed.why}")
+    if len(failures) > MOST_NAMED:
+        lines.append(f"and {len(failures) - MOST_NAMED} more")
+    fits = "fit" if len(failures) == 1 else "fits"
+    warn(
+        f"{len(failures)} {fits} failed out of a total of {n_candidates}. The score is "
+        "nan for these parameters.\n" + "\n".join(lines),
+        FitFailedWarning,
+    )
