@@ -87,6 +87,8 @@ class StagedAdapter(ABC):
     is_open_ended = True
     # Whether the time of a stage is proportional to the number of classes or targets.
     grows_by_class = False
+    # The error that has ended the growth after some stages, if one has.
+    failure: Exception | None = None
 
     def __init__(self, estimator):
         self.estimator = estimator

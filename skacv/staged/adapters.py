@@ -202,8 +202,17 @@ class SnapshotAdapter(StagedAdapter):
         return copy(self.copies[t]).set_params(**{self.count: t})
 
     def grow(self, n_stages, X, y, params):
+        if self.failure is not None:
+            return
         for t in range(self.n_stages, n_stages):
-            getattr(self.estimator, self.method)(X, y, **params)
+            try:
+                getattr(self.estimator, self.method)(X, y, **params)
+            except Exception as error:
+                if not self.copies:
+                    raise
+                # Such as weights that are not finite: earlier stages are as good.
+                self.failure = error
+                return
             self.copies[t + 1] = deepcopy(self.estimator)
 
     def predictions(self, X, first, last, side_runs=None):
@@ -344,12 +353,23 @@ class PerOutput(StagedAdapter):
         )
 
     @property
+    def failure(self):
+        """The first error that has ended the growth of an output."""
+        failures = (output.failure for output in self.outputs)
+        return next((error for error in failures if error is not None), None)
+
+    @property
     def n_stages(self):
+        if self.failure is not None:
+            failed = (one for one in self.outputs if one.failure is not None)
+            return min(output.n_stages for output in failed)
         return max((output.n_stages for output in self.outputs), default=0)
 
     def recorded(self):
         # Outputs that have ended earlier keep their last stage.
-        return max(self.outputs, key=lambda output: output.n_stages).recorded()
+        longest = max(self.outputs, key=lambda output: output.n_stages)
+        recorded = longest.recorded()
+        return recorded[recorded <= self.n_stages]
 
     def n_kept(self, n_models):
         if not self.outputs:

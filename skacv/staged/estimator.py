@@ -94,7 +94,9 @@ class Staged(
         samplers of imbalanced-learn in a pipeline of that package, resample these rows
         and no others: all losses are of rows of X. Weights follow the rows that a
         sampler selects; if it makes new ones, uneven weights are refused. Early
-        stopping by the estimator itself is switched off.
+        stopping by the estimator itself is switched off. If a pass or an iteration
+        raises an error after others have not, or losses are no longer finite, in the
+        model or a fold, the run ends with the stages before, and a warning says why.
     cv : int, splitter or iterable, default=None
         The folds, as in scikit-learn. None: no folds.
     keep : {"model", "mean"}, default="model"
@@ -478,7 +480,8 @@ class Staged(
             n_next = min(n_stages, n_former + progress.every)
             has_grown = run.go_on(n_next, self.n_jobs)
             recorded = run.main.stages.recorded()
-            for t in recorded[recorded > n_former]:
+            is_new = (recorded > n_former) & (recorded <= run.n_stages)
+            for t in recorded[is_new]:
                 if progress.report_step(t):
                     return int(t), True
             if not has_grown:
@@ -490,7 +493,8 @@ class Staged(
     def _release(self):
         """Free memory that only further stages need, once the model has its best."""
         if (run := self._live) is not None and run.growth_of_model == "best":
-            run.grow(run.evaluation.best(), run.n_stages, self.n_jobs)
+            best = run.evaluation.best(run.n_stages)
+            run.grow(best, run.n_stages, self.n_jobs)
             replace_fitted(self, run.attributes(run.n_stages))
         self._live, path = None, vars(self).get("cv_prediction_path_")
         self._growth_of_model = "all"

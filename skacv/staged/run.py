@@ -11,7 +11,7 @@ from itertools import chain
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
@@ -20,6 +20,7 @@ from .._compat import _num_samples, _safe_indexing
 from .._estimator.delegation import samplers_of, transforming
 from .._estimator.estimates.held_out import RunningPath, row_losses
 from .._estimator.parameters import are_same
+from .._warnings import warn
 from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES
 from ..risk.held_out_rows import error_of_repeats, mean_with_error, units_of
@@ -369,27 +370,34 @@ class Evaluation:
         weights_of_folds = np.split(weights[self.rows], ends)
         units = units_of(self.held_out[0], self.groups)
         for predictions in chain(first, self.path.read_new(n_stages)):
-            losses = row_losses(loss, target[self.rows], predictions)
-            # The layout, which would depend on the number of stages, decides how sums
-            # are rounded.
-            losses = np.ascontiguousarray(losses)
-            parts = list(zip(np.split(losses, ends, axis=1), weights_of_folds))
-            means = np.empty((len(losses), len(parts)))
-            for mean, part in zip(means.T, parts):
-                mean[:], _ = mean_with_error(*part)
-            self.losses.append(means)
-            self.row_errors.append(mean_with_error(*parts[0], units)[1])
+            with np.errstate(over="ignore", invalid="ignore"):  # of one that diverges
+                losses = row_losses(loss, target[self.rows], predictions)
+                # The layout, which would depend on the number of stages, decides how
+                # sums are rounded.
+                losses = np.ascontiguousarray(losses)
+                parts = list(zip(np.split(losses, ends, axis=1), weights_of_folds))
+                means = np.empty((len(losses), len(parts)))
+                for mean, part in zip(means.T, parts):
+                    mean[:], _ = mean_with_error(*part)
+                self.losses.append(means)
+                self.row_errors.append(mean_with_error(*parts[0], units)[1])
 
-    def best(self):
-        """The stage of least loss among those evaluated."""
-        by_fold = np.ascontiguousarray(np.concatenate(self.losses))
-        path, _ = mean_with_error(by_fold, self.fold_weights)
+    def best(self, n_stages):
+        """The stage of least loss among the first ``n_stages``."""
+        path, _ = self.path_and_error(n_stages)
         return 1 + int(np.argmin(np.where(np.isnan(path), np.inf, path)[1:]))
+
+    def n_finite(self, n_stages):
+        """Number of stages up to the last one of a finite loss; all if none is."""
+        path, _ = self.path_and_error(n_stages)
+        (finite,) = np.isfinite(path[1:]).nonzero()
+        return int(finite[-1]) + 1 if len(finite) else n_stages
 
     def path_and_error(self, n_stages):
         """The mean loss of every stage, and its standard error."""
         by_fold = np.ascontiguousarray(np.concatenate(self.losses)[: n_stages + 1])
-        path, se_path = mean_with_error(by_fold, self.fold_weights)
+        with np.errstate(invalid="ignore"):
+            path, se_path = mean_with_error(by_fold, self.fold_weights)
         if len(self.splits) == 1:  # no spread over folds: that over rows, or groups
             return path, np.concatenate(self.row_errors)[: n_stages + 1]
         return path, se_path * error_of_repeats(self.rows, self.weights[self.rows])
@@ -444,14 +452,14 @@ class StagedRun:
             n_kept = self.main.stages.n_kept(n_models)
             n_recorded = len(self.main.stages.recorded()) if self.n_stages else 0
             if n_recorded >= n_kept:
-                best = {self.evaluation.best()} if self.folds else set()
+                best = {self.evaluation.best(self.n_stages)} if self.folds else set()
                 for model in self.main, *self.folds:
                     model.stages = model.stages.keep(sorted(best | {self.n_stages}))
                 n_recorded = len(self.main.stages.recorded())
             n_next = min(n_stages, self.n_stages + max(1, n_kept - n_recorded))
             n_of_main = n_next if self.growth_of_model == "all" else 1
             if self.growth_of_model == "best" and self.n_stages:
-                n_of_main = self.evaluation.best()
+                n_of_main = self.evaluation.best(self.n_stages)
             self.grow(n_of_main, n_next, n_jobs)
             if self.n_stages < n_next:
                 return False
@@ -482,8 +490,45 @@ class StagedRun:
         if self.growth_of_model != "all" and self.n_of_main >= n_of_main:
             n_of_longest = max(fold.stages.n_stages for fold in self.folds)
             self.n_stages = min(n_of_folds, n_of_longest)
+        self._end_at_failure()
         if self.folds:
             self.evaluation.read(self.folds, self.n_stages)
+        self._end_at_divergence()
+
+    def _end_at_failure(self):
+        """End before the first stage at which the model or a fold has failed."""
+        failed = []
+        for number, fit in enumerate((self.main, *self.folds)):
+            if fit.stages.failure is not None:
+                failed.append((fit.stages.n_stages, number, fit.stages))
+        if not failed:
+            return
+        n_stages, number, stages = min(failed, key=lambda of_fit: of_fit[:2])
+        self.n_stages = min(self.n_stages, n_stages)
+        rows = f"without the rows of fold {number}" if number else "on all rows"
+        warn(
+            f"{type(stages.estimator).__name__} has failed {rows}, and the stages "
+            f"before are kept ({stages.unit}: {n_stages}). "
+            f"{type(stages.failure).__name__}: {stages.failure}",
+            FitFailedWarning,
+        )
+
+    def _end_at_divergence(self):
+        """End after the last stage whose mean losses are finite, if one has some."""
+        n_stages, stages = self.n_stages, self.main.stages
+        of_main = min(n_stages, self.n_of_main)
+        if (n_finite := self.training.n_finite(of_main)) < of_main:
+            n_stages = n_finite
+        if self.folds:
+            n_stages = min(n_stages, self.evaluation.n_finite(n_stages))
+        if n_stages < self.n_stages:
+            self.n_stages = n_stages
+            warn(
+                f"{type(stages.estimator).__name__} diverges: its losses are no longer "
+                f"finite, and the stages before are kept ({stages.unit}: {n_stages}). "
+                "A smaller learning rate may help, or columns that are standardised.",
+                ConvergenceWarning,
+            )
 
     def model(self):
         """What predicts, without rows: the fit to all rows, or the mean of all fits."""

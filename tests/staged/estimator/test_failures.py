@@ -1,0 +1,139 @@
+"""A run whose model, or a fold, fails or diverges after some stages keeps those."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.model_selection import KFold
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neural_network import MLPRegressor
+
+from skacv import Staged, TrajectoryEarlyStoppingCV
+
+ROWS, FOLDS = 60, KFold(3)
+
+
+def of_the_model(X):
+    return len(X) == ROWS
+
+
+def of_a_fold(X):
+    return len(X) < ROWS and MARK not in X  # the fold that holds it out
+
+
+# An entry of the table's middle row.
+MARK = 2.5
+
+
+class Epochs(RegressorMixin, BaseEstimator):
+    """Gradient steps, which fail or diverge at one epoch on some rows."""
+
+    def __init__(
+        self, max_iter=12, epoch=None, fails_on=None, diverges=False, step=0.1
+    ):
+        self.max_iter, self.epoch, self.fails_on = max_iter, epoch, fails_on
+        self.diverges, self.step = diverges, step
+
+    def partial_fit(self, X, y):
+        if not hasattr(self, "coef_"):
+            self.coef_, self.t_ = np.zeros(X.shape[1]), 0
+        self.t_ += 1
+        if self.t_ == self.epoch and self.fails_on(X):
+            if not self.diverges:
+                raise FloatingPointError("weights are not finite")
+            self.coef_ = np.full_like(self.coef_, np.nan)
+        self.coef_ = self.coef_ + self.step * X.T @ (y - X @ self.coef_) / len(y)
+        return self
+
+    fit = partial_fit
+
+    def predict(self, X):
+        return X @ self.coef_
+
+
+def table(rng):
+    X = rng.standard_normal((ROWS, 4))
+    X[ROWS // 2, 3] = MARK
+    return X, X @ [1.0, 2.0, 0.0, 0.0] + rng.standard_normal(ROWS)
+
+
+def assert_same_record(found, expected):
+    for name in ("train_path_", "cv_path_", "cv_se_path_", "cv_prediction_path_"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.n_iter_ == expected.n_iter_
+    np.testing.assert_array_equal(
+        found.recorded_iterations(), expected.recorded_iterations()
+    )
+
+
+@pytest.mark.parametrize("diverges", [False, True])
+@pytest.mark.parametrize("fails_on", [of_the_model, of_a_fold])
+def test_the_run_ends_with_the_stages_before(fails_on, diverges, rng):
+    X, y = table(rng)
+    broken = Epochs(epoch=7, fails_on=fails_on, diverges=diverges)
+    expected = Staged(Epochs(max_iter=6), cv=FOLDS).fit(X, y)
+    kind, words = FitFailedWarning, "FloatingPointError: weights are not finite"
+    if diverges:
+        kind, words = ConvergenceWarning, "diverges"
+    with pytest.warns(kind, match=words) as record:
+        found = Staged(broken, cv=FOLDS).fit(X, y)
+    assert len(record) == 1
+    message = str(record[0].message)
+    assert "Epochs" in message
+    assert ": 6)" in message
+    if not diverges:
+        where = "fold 2" if fails_on is of_a_fold else "all rows"
+        assert where in message
+    assert_same_record(found, expected)
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    chosen = TrajectoryEarlyStoppingCV(Epochs(max_iter=6), cv=FOLDS).fit(X, y)
+    with pytest.warns(kind, match=words):
+        stopped = TrajectoryEarlyStoppingCV(broken, cv=FOLDS).fit(X, y)
+    assert stopped.best_iter_ == chosen.best_iter_
+    assert stopped.best_score_ == chosen.best_score_
+    np.testing.assert_array_equal(stopped.path_, chosen.path_)
+    np.testing.assert_array_equal(stopped.predict(X), chosen.predict(X))
+
+
+def test_in_parts_and_by_output(rng):
+    X, y = table(rng)
+    y = np.column_stack([y, X[:, 1]])
+    several = MultiOutputRegressor(Epochs(max_iter=6))
+    expected = Staged(several, cv=FOLDS).fit(X, y)
+    failing = Epochs(epoch=7, fails_on=of_the_model)
+    broken = Staged(MultiOutputRegressor(failing), cv=FOLDS)
+    assert not broken.fit_up_to(4, X, y)
+    for _ in range(2):  # it does not go on
+        with pytest.warns(FitFailedWarning, match="MultiOutputRegressor"):
+            assert broken.fit_up_to(12, X, y)
+        assert_same_record(broken, expected)
+
+
+def test_without_a_good_stage_the_error_is_raised(rng):
+    X, y = table(rng)
+    with pytest.raises(FloatingPointError, match="weights are not finite"):
+        Staged(Epochs(epoch=1, fails_on=of_a_fold), cv=FOLDS).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        MLPRegressor(
+            hidden_layer_sizes=(5,),
+            solver="sgd",
+            learning_rate_init=1.0,
+            max_iter=40,
+            random_state=0,
+        ),
+        Epochs(step=30.0, max_iter=400),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_a_learning_rate_that_is_too_large(estimator, rng):
+    X, y = table(rng)
+    model = TrajectoryEarlyStoppingCV(estimator, cv=FOLDS, patience=None)
+    with pytest.warns((FitFailedWarning, ConvergenceWarning), match="are kept"):
+        model.fit(1e3 * X, 1e3 * y)
+    assert 1 <= model.best_iter_ <= model.estimator_.n_iter_ < estimator.max_iter
+    assert np.isfinite(model.path_).all()
+    assert np.isfinite(model.predict(X)).all()
