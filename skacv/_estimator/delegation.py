@@ -7,7 +7,11 @@ from typing import Any
 
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRequest,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import available_if
@@ -65,6 +69,18 @@ def transforming(pipeline):
     transformers = copy(pipeline)
     transformers.steps = [*kept, (name, "passthrough")]
     return transformers
+
+
+def weights_for(step, sample_weight):
+    """``sample_weight`` for a transformer whose ``fit`` asks for it, or nothing.
+
+    Those of skacv ask by themselves, those of scikit-learn where metadata are routed.
+    """
+    request = get_routing_for_object(step)
+    if sample_weight is None or not isinstance(request, MetadataRequest):
+        return {}
+    is_asked_for = request.fit.requests.get("sample_weight") is True
+    return {"sample_weight": sample_weight} if is_asked_for else {}
 
 
 def last_step(estimator, X=None):

@@ -174,7 +174,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
                         f"{gamma!r}: set gamma='auto', or name a kernel."
                     )
                 elif gamma == "scale":
-                    gamma = scale_gamma(name, scaled.X)
+                    gamma = scale_gamma(name, scaled.X, scaled.weights)
                 attributes |= {"kernel_": name, "gamma_": float(gamma)}
                 kernel = KERNELS[name](float(gamma), self.degree, self.coef0)
             attributes["_kernel"] = kernel
@@ -325,11 +325,11 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         samples, _ = self._encoded_samples(X, y, sample_weight)
         if len(samples.y) > MOST_ROWS:
             return [{}]
-        X = self._standardized(samples).X
+        scaled = self._standardized(samples)
         compared = {"gamma"} | ({"kernel"} if self.kernel == "auto" else set())
         return [
             {name: value for name, value in pair.items() if name in compared}
-            for pair in kernels_and_gammas(self.kernel, X)
+            for pair in kernels_and_gammas(self.kernel, scaled)
         ]
 
     @staticmethod

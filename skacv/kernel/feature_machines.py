@@ -170,11 +170,15 @@ class RecursiveFeatureMachine(BaseEstimator):
         columns = replace(columns, scale=columns.scale / scales)
         X = columns.applied(X)
         # The mean squared distance from the mean, also of sparse rows, without a copy.
-        if sparse.issparse(X):
-            squares = np.ravel(X.multiply(X).mean(axis=0))
+        if (weights != weights[0]).any():
+            shares = weights / weights.sum()
+            squared = X.multiply(X) if sparse.issparse(X) else X * X
+            squares, mean = shares @ squared, shares @ X
+        elif sparse.issparse(X):
+            squares, mean = np.ravel(X.multiply(X).mean(axis=0)), X.mean(axis=0)
         else:
-            squares = np.einsum("ij,ij->j", X, X) / n_rows
-        spread = float(np.sum(squares - np.ravel(X.mean(axis=0)) ** 2))
+            squares, mean = np.einsum("ij,ij->j", X, X) / n_rows, X.mean(axis=0)
+        spread = float(np.sum(squares - np.ravel(mean) ** 2))
 
         # Fewer rows than columns in an orthonormal basis of theirs: distances between
         # them are the same, and take less.

@@ -289,9 +289,20 @@ def check_squares(X):
         raise ValueError(f"Squares of entries of X overflow in {dtype_of(X)}: scale X.")
 
 
-def scale_gamma(name, X, factor=1.0):
-    """A multiple of gamma="scale", which is 1 / (n_features Var(X)), as in SVC."""
-    if sparse.issparse(X):
+def scale_gamma(name, X, weights, factor=1.0):
+    """A multiple of gamma="scale", which is 1 / (n_features Var(X)), as in SVC.
+
+    Shapes: weights (n_rows,), of the rows.
+    """
+    if (weights != weights[0]).any():
+        X = X if sparse.issparse(X) else to_numpy(X)
+        squares = X.multiply(X) if sparse.issparse(X) else X * X
+        mean, mean_square = (
+            np.average(np.ravel(part.mean(axis=1)), weights=weights)
+            for part in (X, squares)
+        )
+        variance = float(mean_square - mean**2)
+    elif sparse.issparse(X):
         variance = X.multiply(X).mean() - X.mean() ** 2
     else:
         variance = float(namespace_of(X).var(as_dtype(X, np.float64)))

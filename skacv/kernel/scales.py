@@ -63,7 +63,7 @@ def chosen_kernel(estimator, samples, folds, seed):
             rows = np.concatenate([rows, first_rows])
         rows = np.unique(rows)
     data = to_numpy(rows_in(samples.X, rows)), samples.y[rows], samples.weights[rows]
-    pairs = kernels_and_gammas(estimator.kernel, samples.X)
+    pairs = kernels_and_gammas(estimator.kernel, samples)
     params = estimator.get_params(deep=False)
     params = {name: params[name] for name in SHARED_PARAMETERS if name in params}
     if folds:  # the estimator's folds, restricted to the rows drawn
@@ -99,10 +99,11 @@ def chosen_kernel(estimator, samples, folds, seed):
     return pairs[best], attributes
 
 
-def kernels_and_gammas(kernel, X):
+def kernels_and_gammas(kernel, samples):
     """Parameters ``kernel`` and ``gamma`` to compare, for one of them or "auto"."""
     pairs = []
     for name in KERNELS_TO_COMPARE if is_auto(kernel) else (kernel,):
         for factor in FACTORS:
-            pairs.append({"kernel": name, "gamma": scale_gamma(name, X, factor)})
+            gamma = scale_gamma(name, samples.X, samples.weights, factor)
+            pairs.append({"kernel": name, "gamma": gamma})
     return pairs

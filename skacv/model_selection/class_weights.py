@@ -1,7 +1,6 @@
 """``class_weight`` of a stopping estimator: weights of classes as weights of rows."""
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import class_weights
@@ -12,9 +11,9 @@ from ..staged.data import weighing_classes
 from ..staged.run import last_of
 
 
-def check_weighs_classes(members, y):
+def check_weighs_classes(of_classes, y):
     """Raise if weights of classes cannot be weights of the rows."""
-    if not is_classifier(members[0][1]):
+    if not of_classes:
         raise ValueError(
             "class_weight is for classification, and the members are regressors: pass "
             "sample_weight to fit."

@@ -13,6 +13,7 @@ from .._compat import is_foreign
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import has_missing, has_sparse_columns, shape_of
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.delegation import weights_for
 from .._estimator.parameters import are_same, is_auto
 from .._warnings import warn
 from ..tables import TableEncoder
@@ -73,11 +74,13 @@ class EncodedTable:
     n_outputs: int = 1
     # Whether a small sparse X becomes dense for members that take no sparse one.
     makes_dense: bool = False
+    # Weights of the rows, or None.
+    sample_weight: np.ndarray | None = None
     # Fitted transformers, and what they make of X, for candidates that do not take X.
     views: list = field(default_factory=list)
 
     @classmethod
-    def of(cls, X, y, encoder, is_default):
+    def of(cls, X, y, encoder, is_default, sample_weight=None):
         """The table of X; None if all members are fitted to X itself.
 
         ``is_default`` says whether members are the default ones, for which an
@@ -98,9 +101,10 @@ class EncodedTable:
         encoder = clone(encoder).set_params(categories="codes")
         encoder.set_output(transform="default")
         n_outputs = max([1, *shape_of(y)[1:]])
-        codes = encoder.fit_transform(X)
+        weights = weights_for(encoder, sample_weight)
+        codes = encoder.fit_transform(X, **weights)
         warn_of_target(X, y)
-        return cls(codes, encoder, n_outputs)
+        return cls(codes, encoder, n_outputs, sample_weight=sample_weight)
 
     def encoded(self, candidate):
         """A candidate with its table, which is made once for equal views."""
@@ -116,7 +120,8 @@ class EncodedTable:
                 view.get_params(), transformer.get_params()
             ):
                 return candidate._replace(estimator=estimator, X=X, view=view)
-        X = transformer.fit_transform(self.X)
+        weights = weights_for(transformer, self.sample_weight)
+        X = transformer.fit_transform(self.X, **weights)
         self.views.append((transformer, X))
         return candidate._replace(estimator=estimator, X=X, view=transformer)
 

@@ -23,7 +23,6 @@ from .._estimator.data.checks import (
 )
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.parameters import is_auto
 from .._warnings import warn
 from ..kernel import (
     KernelEigenProClassifier,
@@ -211,15 +210,16 @@ def check_some_take(members, skipped, owner):
     raise ValueError(f"No model of {owner} takes these data ({reasons}): {advice}.")
 
 
-def default_members(owner, X, y, table):
+def default_members(owner, task, X, y, table, sample_weight=None):
     """Default members, of type DefaultMember, for some data, and why others are not.
 
     ``table`` is an EncodedTable, or None if members are fitted to X itself.
     """
     if table is not None:
         X = table.X
-    task = task_of(X, y) if is_auto(owner.task) else owner.task
     info = TableInfo.of(X, y)
+    if sample_weight is not None and info.is_in_memory:
+        info = replace(info, n_rows=np.count_nonzero(sample_weight))
     if table is not None and table.encoder is not None:
         # Views of the codes have what members can take.
         one_hot = table.encoder.one_hot().fit(X)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.metadata_routing import process_routing
 
 from .._compat import (
     _num_samples,
+    _safe_indexing,
     has_callbacks,
     is_foreign,
     on_host,
@@ -25,6 +26,7 @@ from .._estimator.data.checks import (
     shape_of,
     target_array,
     validated_weights,
+    with_stand_ins,
 )
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
@@ -74,7 +76,7 @@ from .members import (
     usual_scorer,
 )
 from .optimism import Uncorrected
-from .portfolios import default_members
+from .portfolios import default_members, task_of
 from .race import race
 from .stages import Stages, run_side_by_side
 from .time_limit import (
@@ -99,6 +101,8 @@ class Search:
     params: dict
     # Pairs of a name and an estimator.
     members: Any = None
+    # Number of rows of positive weight, where rows are single ones.
+    n_rows: int = 0
     # Names of members that gain most from more rows, where rows are many.
     essential: Any = ()
     # Members that are not run, combinations of their parameters, and why.
@@ -160,40 +164,37 @@ class Search:
         if not self.is_collection:
             self.y = target_array(self.y)
         is_default, skipped = owner.estimator is None, {}
-        if is_default or not (owner.encoder is None or is_auto(owner.encoder)):
-            self.table = EncodedTable.of(self.X, self.y, owner.encoder, is_default)
         if is_default:
-            defaults, skipped = default_members(owner, self.X, self.y, self.table)
-            self.members = [(member.name, member.estimator) for member in defaults]
-            if self.has_rows and shape_of(self.X)[0] >= FEWEST_ROWS:
-                self.essential = {one.name for one in defaults if one.is_essential}
+            task = task_of(self.X, self.y) if is_auto(owner.task) else owner.task
+            self.of_classes = task == "classification"
         else:
             self.members = owner._members()
+            if self.is_portfolio:
+                owner._check_names(next(zip(*self.members)))
+            check_members(self.members, owner)
+            self.of_classes = is_classifier(self.members[0][1])
+        self.read_weights()
+        weights = self.params.get("sample_weight")
+        if is_default or not (owner.encoder is None or is_auto(owner.encoder)):
+            self.table = EncodedTable.of(
+                self.X, self.y, owner.encoder, is_default, weights
+            )
+        if is_default:
+            defaults, skipped = default_members(
+                owner, task, self.X, self.y, self.table, weights
+            )
+            self.members = [(member.name, member.estimator) for member in defaults]
+            if self.has_rows and self.n_rows >= FEWEST_ROWS:
+                self.essential = {one.name for one in defaults if one.is_essential}
         self.skipped = []
         for name, why in skipped.items():
             self.skipped.append((name, {}, why))
-        if self.is_portfolio:
-            owner._check_names(next(zip(*self.members)))
-        check_members(self.members, owner)
-        self.of_classes, params = is_classifier(self.members[0][1]), self.params
-        if self.has_rows and self.y is not None:
-            # Weights of collections, and of a summary, are checked block by block.
-            check_target(self.y, self.of_classes)
-            if "sample_weight" in params:
-                n_rows = _num_samples(self.X)
-                weights = validated_weights(params["sample_weight"], n_rows)
-                params["sample_weight"] = weights
-        if owner.class_weight is not None:
-            check_weighs_classes(self.members, self.y)
-            params["sample_weight"] = weighed_by_class(
-                owner.class_weight, self.y, params.get("sample_weight")
-            )
         self.rule = owner.rule
         if is_auto(self.rule):
             may_blend = owner.estimator is None and owner.criterion in ("auto", "cv")
             self.rule = "blend" if may_blend and self.has_rows else "min"
         may_try = is_default and self.rule == "blend" and not owner._is_trial
-        if may_try and shape_of(self.X)[0] >= FEWEST_ROWS:
+        if may_try and self.n_rows >= FEWEST_ROWS:
             weights = weights_in_trial(self)
             for member in defaults:
                 is_essential = member.name in self.essential
@@ -212,9 +213,38 @@ class Search:
             )
         if self.is_collection:
             self.X, self.y, self.params = read_once(
-                self.members, owner.cv, self.X, self.y, params
+                self.members, owner.cv, self.X, self.y, self.params
             )
             self.is_collection = is_collection(self.X)  # or a summary now
+
+    def read_weights(self):
+        """Check the targets, and weights of rows, times those of their classes.
+
+        From here on rows of weight zero are copies of another row, which nobody reads.
+        Weights of collections, and of a summary, are checked block by block.
+        """
+        params, class_weight = self.params, self.owner.class_weight
+        if self.has_rows and self.y is not None:
+            check_target(self.y, self.of_classes)
+            self.n_rows = _num_samples(self.X)
+            if "sample_weight" in params:
+                weights = validated_weights(params["sample_weight"], self.n_rows)
+                params["sample_weight"] = weights
+        if class_weight is not None:
+            check_weighs_classes(self.of_classes, self.y)
+            params["sample_weight"] = weighed_by_class(
+                class_weight, self.y, params.get("sample_weight")
+            )
+        if self.has_rows and "sample_weight" in params:
+            check_consistent_length(self.X, self.y)
+            weights = params["sample_weight"]
+            if self.owner.estimator is None and weights.any():
+                # Penalties of the default members are for weights of about one. Not to
+                # the last bit, which would depend on the units: trees choose by it
+                # among equal splits.
+                weights = np.round(weights / weights[weights > 0].mean(), 12)
+            params["sample_weight"], self.n_rows = weights, np.count_nonzero(weights)
+            self.X, self.y = with_stand_ins(weights, self.X, self.y)
 
     def list_candidates(self):
         """Make an estimator of every member and combination of its parameters."""
@@ -362,7 +392,8 @@ class Search:
         # Folds of a collection are always the same; a summary has its folds.
         if self.has_rows:
             draws = self.fit_params[self.members[0][0]]
-            self.groups = draw_once(self.candidates, origins, self.X, self.y, draws)
+            passed = self.passed_X, target_array(self.passed_y)
+            self.groups = draw_once(self.candidates, origins, *passed, draws)
         if len(self.candidates) > 1:
             share_work(self.candidates, self.y, self.fit_params)
 
@@ -441,8 +472,14 @@ class Search:
         """Choose an iterate from every run, and the best of these or their weights."""
         owner = self.owner
         if self.groups is None and self.y is not None and not self.is_collection:
-            X = self.X if self.table is None else self.table.X
-            self.groups = self.copies = groups_of_copies(on_host(X), self.y)
+            X, y = on_host(self.X if self.table is None else self.table.X), self.y
+            if 0 < self.n_rows < len(y):
+                counted = np.flatnonzero(self.params["sample_weight"])
+                X, y = _safe_indexing(X, counted), y[counted]
+            self.groups = self.copies = groups_of_copies(X, y)
+            if self.copies is not None and len(y) < len(self.y):
+                self.groups = np.full(len(self.y), -1)  # of rows that nobody reads
+                self.groups[counted] = self.copies
         criterion = replace(self.criterion, groups=self.groups, deadline=self.deadline)
         between, losses = None, self.losses or ()
         if is_auto(owner.criterion) and len(losses) > 1 and self.shared_loss is None:

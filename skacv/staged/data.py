@@ -16,8 +16,10 @@ from .._estimator.data.checks import (
     has_sparse_columns,
     validated_target,
     validated_weights,
+    with_stand_ins,
 )
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.delegation import weights_for
 from .._estimator.prediction.decisions import known_labels, targets_of
 from .._warnings import warn
 from ..optim.losses import Poisson, SquaredError
@@ -46,8 +48,11 @@ WEIGH_CLASSES = {
 }
 
 
-def checked_data(staged, adapter, X, y):
-    """Fitted attributes about the data, and y; raise if data cannot be fitted."""
+def checked_data(staged, adapter, X, y, sample_weight=None):
+    """Fitted attributes about the data, and y; raise if data cannot be fitted.
+
+    Rows of weight zero have the target of another row.
+    """
     check_in_memory(X, y)
     if isinstance(X, RowSummary):
         raise TypeError(
@@ -72,6 +77,8 @@ def checked_data(staged, adapter, X, y):
     check_consistent_length(X, y)
     has_classes = is_classifier(last)
     y = validated_target(y, has_classes)
+    if sample_weight is not None:
+        (y,) = with_stand_ins(validated_weights(sample_weight, len(y)), y)
     names = "n_features_in_", "feature_names_in_"
     attributes = {name: vars(holder)[name] for name in names if name in vars(holder)}
     attributes["_is_multilabel"] = has_classes and y.size > len(y)
@@ -194,11 +201,14 @@ class FitParams:
 
     def checked(self, n_rows):
         """These parameters for ``n_rows`` rows, with valid weights and offsets."""
-        last = dict(self.last)
-        if last.get("sample_weight") is not None:
-            last["sample_weight"] = validated_weights(last["sample_weight"], n_rows)
-            if not last["sample_weight"].any():
-                raise ValueError("sample_weight is zero on all rows.")
+        before, last = dict(self.before), dict(self.last)
+        for params in before, last:
+            for name, value in params.items():
+                is_weights = name.rpartition("__")[2] == "sample_weight"
+                if is_weights and value is not None:
+                    params[name] = validated_weights(value, n_rows)
+        if not np.any(last.get("sample_weight", 1)):
+            raise ValueError("sample_weight is zero on all rows.")
         name = self.offset
         if name is not None:
             shape = np.shape(last[name])
@@ -209,7 +219,7 @@ class FitParams:
                 )
             settings = {"ensure_2d": False, "input_name": name}
             last[name] = check_array(last[name], dtype=np.float64, **settings)
-        return replace(self, last=last, n_rows=n_rows)
+        return replace(self, before=before, last=last, n_rows=n_rows)
 
     def rows(self, rows):
         """The parameters of an index of rows: items as long as X are indexed."""
@@ -277,6 +287,11 @@ def params_by_step(pipeline, params):
             before[key] = value
         else:
             of_last[parameter or key] = value
+    for step, transformer in pipeline.steps[:-1]:
+        for parameter, weights in weights_for(
+            transformer, of_last.get("sample_weight")
+        ).items():
+            before.setdefault(f"{step}__{parameter}", weights)
     return before, of_last
 
 

@@ -29,7 +29,7 @@ from .._compat import (
     validate_parameters,
     with_callbacks,
 )
-from .._estimator.data.checks import summed
+from .._estimator.data.checks import summed, target_array
 from .._estimator.data.training_data import replace_fitted
 from .._estimator.delegation import routed
 from .._estimator.estimates.advice import INSTEAD
@@ -383,28 +383,33 @@ class Staged(
 
     def _begun(self, adapter, X, y, params, settings):
         """A run without stages."""
-        passed = X, y, params
-        attributes, y = checked_data(self, adapter, X, y)
+        passed, y_passed = (X, y, params), target_array(y)
+        of_fit = self._fit_params(adapter, params)
+        row_weights = of_fit.last.get("sample_weight")
+        attributes, y = checked_data(self, adapter, X, y, row_weights)
         # The splitter, and parameters of its split and of fit.
         of_split = params
         if not get_config()["enable_metadata_routing"]:
             of_split = {"groups": params["groups"]} if "groups" in params else {}
-        splitter, of_split, groups = splitter_of(self, y, of_split)
-        of_fit = self._fit_params(adapter, params).checked(_num_samples(y))
+        splitter, of_split, groups = splitter_of(self, y_passed, of_split)
+        of_fit = of_fit.checked(_num_samples(y))
         # Targets and weights in the losses.
         classes = None if attributes["_is_multilabel"] else attributes.get("classes_")
         weights = of_fit.last.get("sample_weight")
         if weights is None:
             weights = np.ones(_num_samples(y))
+        # No fit has rows of weight zero: bins, leaves and draws would count them.
+        is_fitted = weights > 0
         if classes is not None:
-            by_class = adapter.class_weights(classes, np.ravel(y), weights)
+            of_fitted = np.ravel(y)[is_fitted], weights[is_fitted]
+            by_class = adapter.class_weights(classes, *of_fitted)
             weights = weights * by_class[np.searchsorted(classes, np.ravel(y))]
         target, loss = target_of(y, attributes), attributes["_loss"]
         rows = np.arange(len(target))
         loss.check_target(target)
         evaluated_on = target, weights, classes
         evaluation, splits, folds = None, [], []
-        training_rows = rows
+        training_rows = rows[is_fitted]
         if len(rows) > MOST_TRAINING_ROWS:
             of_weight = np.flatnonzero(weights)
             drawn, _ = drawn_units(len(of_weight), None, MOST_TRAINING_ROWS)
@@ -412,11 +417,11 @@ class Staged(
         training = Evaluation(loss, [(rows, training_rows)], *evaluated_on, False)
         if splitter is not None:
             check_enough(y)
-            drawn = list(splitter.split(X, y, **of_split))
+            drawn = list(splitter.split(X, y_passed, **of_split))
             of_weight = folds_of(drawn, np.where(weights > 0, rows, -1))
-            # Folds are fitted to rows of zero weight too: an estimator may draw rows.
             for (fitted, _), (_, held_out) in zip(drawn, of_weight):
-                splits.append((rows[fitted], held_out))
+                fitted = rows[fitted]
+                splits.append((fitted[is_fitted[fitted]], held_out))
             evaluation = Evaluation(loss, splits, *evaluated_on, True, groups)
         # The fits, of all rows and of every fold.
         X, y = indexable(summed(X), y)
@@ -433,12 +438,18 @@ class Staged(
                 self.estimator, adapter, X, y, params, *held_out_of, rows
             )
 
-        main = begun(y, of_fit, training_rows, None)
+        def begun_on(fitted, held_out):
+            y_fitted = _safe_indexing(y, fitted)
+            return begun(y_fitted, of_fit.rows(fitted), held_out, fitted)
+
+        if is_fitted.all():
+            main = begun(y, of_fit, training_rows, None)
+        else:
+            main = begun_on(rows[is_fitted], training_rows)
         if classes is not None and main.y is not y:  # a sampler has made it
             check_has_all(classes, main.y)
         for fitted, held_out in splits:
-            y_fitted = _safe_indexing(y, fitted)
-            folds.append(begun(y_fitted, of_fit.rows(fitted), held_out, fitted))
+            folds.append(begun_on(fitted, held_out))
         mean_of = None
         if self.keep == "mean":
             if not folds:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable
+from copy import copy
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from numbers import Real
@@ -11,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 from scipy import sparse
 
-from .._compat import check_in_memory, on_host
+from .._compat import _safe_indexing, check_in_memory, on_host
 from .._estimator.data.checks import has_sparse_columns, is_missing
 from ..optim.blocks import MEMORY_BYTES
 
@@ -113,6 +114,14 @@ class Table:
                 "strings, such as by X.columns = X.columns.astype(str)."
             )
         return self.names if True in are_strings else None
+
+    def of_rows(self, rows):
+        """The table of some rows; numbers say which."""
+        part = copy(self)
+        part.data = _safe_indexing(self.data, rows)
+        part.shape = len(rows), self.shape[1]
+        part.numbers = None if self.numbers is None else part.data
+        return part
 
     def cells(self, index):
         """The :class:`Cells` of a column."""

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,7 +16,9 @@ from .._compat import (
     _check_feature_names_in,
     _fit_context,
     _get_output_config,
+    _num_samples,
 )
+from .._estimator.data.checks import rows_that_count
 from .._estimator.parameters import set_parameters
 from .cells import Table
 from .columns import CodedColumn, fitted_column
@@ -33,9 +36,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     X may be a frame of pandas or polars, an array of numbers or objects, lists, or a
     sparse matrix. ``fit`` decides by the training rows what each column holds:
 
-    * **numbers**, also as texts such as "1.5"; booleans are 0 and 1.
-    * **dates**, with or without a time zone, also as texts by ISO 8601: seconds since
-      1970, and of month, day, weekday (Monday is 0) and hour those that vary. Two date
+    * **numbers**, also as texts such as "1.5", but not "007" or "1e5", which are codes;
+      booleans are 0 and 1.
+    * **dates**, with or without a time zone, also as texts by ISO 8601, or in another
+      format if day, month and year have one order that reads all: seconds since 1970,
+      and of month, day, weekday (Monday is 0) and hour those that vary. Two date
       columns also have the seconds from one to the other (up to four of them).
       **Durations**: seconds.
     * **categories**: all other texts, and columns of a category dtype.
@@ -84,7 +89,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         With "onehot": makes its columns of the codes, by its ``imputer_``, a
         ``SimpleImputer``, and ``encoders_``, a ``OneHotEncoder`` for each category.
     n_samples_ : int
-        Number of rows in ``fit``.
+        Number of rows in ``fit``, of positive weight.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -129,6 +134,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 'city_Oslo', 'city_Rome', 'city_missing']
     """
 
+    # Inside pipelines it asks for the weights of the rows.
+    __metadata_request__fit = {"sample_weight": True}
     _parameter_constraints = {
         "categories": [StrOptions({"onehot", "codes"})],
         "min_frequency": [
@@ -151,7 +158,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         set_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | float | None = None
+    ) -> Self:
         """Decide what each column holds, and what is made of it.
 
         Parameters
@@ -159,17 +168,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : object, default=None
             Not used.
+        sample_weight : array-like of shape (n_samples,) or float, default=None
+            Weights of the rows, in medians and scales. A row of weight zero is none.
+            Frequencies of levels count rows, or copies of them where all weights are
+            whole multiples of the least.
 
         Returns
         -------
         self : object
             Fitted encoder.
         """
-        self._fitted_codes(X)
+        self._fitted_codes(X, sample_weight)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | float | None = None
+    ) -> Any:
         """Fit, and transform the same rows.
 
         Parameters
@@ -177,12 +192,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : object, default=None
             Not used.
+        sample_weight : array-like of shape (n_samples,) or float, default=None
+            As in :meth:`fit`.
 
         Returns
         -------
         {ndarray, DataFrame} of shape (n_samples, n_features_out)
         """
-        return self._transformed(self._fitted_codes(X), X)
+        codes = self._fitted_codes(X, sample_weight)
+        is_of_all = len(codes) == _num_samples(X)
+        return self._transformed(codes if is_of_all else self.codes(X), X)
 
     def transform(self, X: Any) -> Any:
         """Numbers of some rows: those of :meth:`codes`, or one-hot columns.
@@ -264,9 +283,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         # Whatever scikit-learn is configured to return, models take arrays.
         return OneHotCodes(columns, *limits).set_output(transform="default")
 
-    def _fitted_codes(self, X):
-        """Fit, and return the codes of the training rows."""
-        table = Table(X)
+    def _fitted_codes(self, X, sample_weight):
+        """Fit, and return the codes of the rows of positive weight."""
+        table, weights = Table(X), None
+        if sample_weight is not None:
+            rows, weights = rows_that_count(sample_weight, table.shape[0])
+            if len(rows) < table.shape[0]:
+                table = table.of_rows(rows)
         names = table.feature_names()
         labels = names or [f"x{index}" for index in range(table.shape[1])]
         kept, encoded, dropped = {}, [], {}
@@ -292,7 +315,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoded = _columns_of_codes(columns.values(), columns)
         transformer = None
         if self.categories == "onehot":
-            transformer = self._one_hot(encoded).fit(codes)
+            transformer = self._one_hot(encoded).fit(codes, sample_weight=weights)
         self.n_samples_, self.n_features_in_ = table.shape
         if names:
             self.feature_names_in_ = np.array(names, dtype=object)

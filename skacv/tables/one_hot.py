@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from .._estimator.data.checks import copies_of, rows_that_count
 from .._estimator.parameters import set_parameters
 
 # Names of the columns of rows that miss the value, or have a rare level.
@@ -39,14 +40,19 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
         What each encoder makes of missing values, unseen levels and the codes.
     """
 
+    __metadata_request__fit = {"sample_weight": True}
+
     def __init__(
         self, columns, min_frequency=None, max_levels=None, drop=None, scaled=False
     ):
         set_parameters(self, locals())
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Compute medians and rare levels; y is not used."""
         numbers, categories = numbers_and_categories(self.columns)
+        rows, weights = rows_that_count(sample_weight, len(X))
+        X = X if len(rows) == len(X) else X[rows]
+        copies = np.ones(len(X)) if weights is None else copies_of(weights)
         self.imputer_ = self.scaler_ = None
         self.encoders_, self.tables_ = [], []
         # Transformers return arrays, whatever scikit-learn is configured to return.
@@ -55,19 +61,28 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
             imputer = SimpleImputer(
                 strategy="median", add_indicator=True, keep_empty_features=True
             ).set_output(transform="default")
-            filled = imputer.fit_transform(X[:, numbers])[:, : len(numbers)]
+            imputer.fit(X[:, numbers])
+            if weights is not None:
+                imputer.statistics_ = weighted_medians(X[:, numbers], weights)
+            filled = imputer.transform(X[:, numbers])[:, : len(numbers)]
             self.imputer_ = imputer
-            self.scaler_ = StandardScaler().fit(filled) if self.scaled else None
+            if self.scaled:
+                self.scaler_ = StandardScaler().fit(filled, sample_weight=weights)
         for index in categories:
+            occurring, rank = np.unique(X[:, index], return_inverse=True)
+            counts = np.bincount(rank, copies)
+            is_rare = are_rare(counts, self.min_frequency, self.max_levels)
             encoder = OneHotEncoder(
-                min_frequency=self.min_frequency,
-                max_categories=self.max_levels,
+                min_frequency=2 if is_rare.any() else None,
                 drop=self.drop,
                 handle_unknown="infrequent_if_exist",
                 sparse_output=False,
             ).set_output(transform="default")
             codes = np.array([np.nan, -1.0, *range(len(self.columns[index].levels))])
-            self.encoders_.append(encoder.fit(X[:, [index]]))
+            # It counts no weights: rare levels once, and all others twice.
+            self.encoders_.append(
+                encoder.fit(np.repeat(occurring, 2 - is_rare)[:, None])
+            )
             with warnings.catch_warnings(action="ignore"):  # of the unseen level
                 self.tables_.append(encoder.transform(codes[:, None]))
         return self
@@ -116,6 +131,38 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
             firsts = [next(row for row in order if column[row]) for column in table.T]
             names_out += [f"{names[index]}_{labels[row]}" for row in firsts]
         return np.array(distinct(names_out), dtype=object)
+
+
+def weighted_medians(X, weights):
+    """Medians of columns, of known values by their weights; zero without a value.
+
+    Of two values with half of the weight on either side it is the mean, as where rows
+    are repeated. Shapes: X (n, p), weights (n,), returned (p,).
+    """
+    medians = np.zeros(X.shape[1])
+    for k, column in enumerate(X.T):
+        rows = np.flatnonzero(~np.isnan(column))
+        if not rows.size:
+            continue
+        order = rows[np.argsort(column[rows], kind="stable")]
+        sums = np.cumsum(weights[order])
+        # Sums of the same weights in other units are rounded otherwise.
+        half, rounding = sums[-1] / 2, 1e-12 * sums[-1]
+        middle = np.searchsorted(sums, [half - rounding, half + rounding])
+        medians[k] = column[order[middle]].mean()
+    return medians
+
+
+def are_rare(counts, min_frequency, max_levels):
+    """Which levels are rare, as scikit-learn's OneHotEncoder has them, (n_levels,)."""
+    least = min_frequency or 0
+    is_rare = counts < (least * counts.sum() if least < 1 else least)
+    # One column is for rare levels, also those of rows to come.
+    if max_levels is not None and len(counts) - is_rare.sum() + 1 > max_levels:
+        # The rarest, and of equally rare levels the first.
+        n_rare = len(counts) - (max_levels - 1)
+        is_rare[np.argsort(counts, kind="stable")[:n_rare]] = True
+    return is_rare
 
 
 def numbers_and_categories(columns):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from .._compat import available_if
+from .._estimator.delegation import weights_for
 from .._estimator.estimates.fitted_state import without_record
 from .._typing import Method
 
@@ -75,21 +76,23 @@ class TablePipeline(Pipeline):
         return cls([*steps, (MODEL, model)])
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Fit all steps; parameters such as ``sample_weight`` are for the last.
+        """Fit all steps; parameters are for the last, and weights of rows for all.
 
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         **params : dict
-            Passed on to the ``fit`` of the last step.
+            Passed on to the ``fit`` of the last step, and ``sample_weight`` to the
+            steps before it.
 
         Returns
         -------
         self : object
         """
         for _, step in self.steps[:-1]:
-            X = step.fit_transform(X)
+            weights = weights_for(step, params.get("sample_weight"))
+            X = step.fit_transform(X, **weights)
         self.steps[-1][1].fit(X, y, **params)
         return self
 

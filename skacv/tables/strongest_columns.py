@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._estimator.data.checks import rows_that_count
 from .._estimator.parameters import set_parameters
 from ..optim.blocks import LARGE_BYTES, blocks
 
@@ -34,22 +35,31 @@ class StrongestColumns(SelectorMixin, BaseEstimator):
     def __init__(self, n_columns, of_classes=False):
         set_parameters(self, locals())
 
-    def fit(self, X, y):
+    # Inside pipelines it asks for the weights of the rows.
+    __metadata_request__fit = {"sample_weight": True}
+
+    def fit(self, X, y, sample_weight=None):
         """Compute the shares of all columns, from these rows alone.
 
         Shapes: X (n_samples, n_features), y (n_samples,) or (n_samples, n_outputs).
         """
         settings = {"dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
         X = validate_data(self, X, accept_sparse="csc", **settings)
-        outputs = np.asarray(y).reshape(len(y), -1).T
+        outputs = np.asarray(y).reshape(len(y), -1)
+        rows, weights = rows_that_count(sample_weight, len(y))
+        if len(rows) < len(y):
+            X, outputs = X[rows], outputs[rows]
+        weights = np.ones((len(rows), 1)) if weights is None else weights[:, None]
+        roots = np.sqrt(weights)
         # Orthogonal vectors of unit length that span what an output can explain.
         factors = []
-        for output in outputs:
+        for output in outputs.T:
             if self.of_classes:
                 _, label = np.unique(output, return_inverse=True)
-                factor = np.eye(label.max() + 1)[label]
+                factor = roots * np.eye(label.max() + 1)[label]
             else:
-                factor = (output - output.mean())[:, None].astype(np.float64)
+                mean = (output * weights[:, 0]).sum() / weights.sum()
+                factor = roots * (output - mean)[:, None]
             sizes = np.linalg.norm(factor, axis=0)
             factors.append(factor / np.where(sizes > 0, sizes, 1))
         self.shares_ = np.zeros(X.shape[1])
@@ -57,10 +67,12 @@ class StrongestColumns(SelectorMixin, BaseEstimator):
             columns = X[:, part].toarray() if sparse.issparse(X) else X[:, part]
             columns = columns.astype(np.float64)
             is_known = np.isfinite(columns)
-            n_known = np.maximum(is_known.sum(axis=0), 1)
+            sums_of_weights = weights[:, 0] @ is_known
+            sums_of_weights[sums_of_weights == 0] = 1
             largest = columns.max(axis=0, where=is_known, initial=-np.inf)
             varies = largest > columns.min(axis=0, where=is_known, initial=np.inf)
-            columns -= columns.sum(axis=0, where=is_known) / n_known
+            sums = (columns * weights).sum(axis=0, where=is_known)
+            columns = roots * (columns - sums / sums_of_weights)
             columns[~is_known] = 0.0
             total = np.einsum("ij,ij->j", columns, columns)
             for factor in factors:

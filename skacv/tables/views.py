@@ -2,7 +2,6 @@
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
@@ -25,6 +24,7 @@ from ..staged.lightgbm_boosters import LightGBM
 from ..staged.run import cloned
 from ..staged.xgboost_boosters import XGBoost
 from .one_hot import OneHotCodes, numbers_and_categories
+from .parts import Parts, TargetMeans
 from .strongest_columns import StrongestColumns
 
 # Trees have a column for each level of a category with so many levels at most: of more,
@@ -151,10 +151,7 @@ def _tree_columns(estimator, encoder, n_outputs):
     few = [index for index in categories if index not in many]
     takes_missing = get_tags(estimator).input_tags.allow_nan
     filled = "passthrough" if takes_missing else _every_level(columns, numbers)
-    parts = [
-        ("numbers", filled, numbers),
-        ("few levels", _every_level(columns, few), few),
-    ]
+    parts = [(filled, numbers), (_every_level(columns, few), few)]
     return _with_many(estimator, parts, many, encoder, n_outputs)
 
 
@@ -176,7 +173,7 @@ def _histograms(estimator, encoder, n_outputs):
         numbers, categories = numbers_and_categories(columns)
         levels = [columns[index] for index in categories]
         levels = OneHotCodes(levels, encoder.min_frequency, drop="if_binary")
-        parts = [("numbers", "passthrough", numbers), ("levels", levels, categories)]
+        parts = [("passthrough", numbers), (levels, categories)]
         # Most of hundreds of levels are rare, and have no column.
         many = _with_more_levels(columns, most if n_outputs == 1 else np.inf)
         return _with_many(estimator, parts, many, encoder, n_outputs)
@@ -187,7 +184,7 @@ def _histograms(estimator, encoder, n_outputs):
     categories = [k for k, index in enumerate(rest) if columns[index].levels]
     if categories:
         estimator = clone(estimator).set_params(categorical_features=categories)
-    parts = [("codes", "passthrough", rest)]
+    parts = [("passthrough", rest)]
     return _with_many(estimator, parts, many, encoder, n_outputs)
 
 
@@ -255,21 +252,20 @@ def _with_more_levels(columns, most):
 
 
 def _with_many(estimator, parts, many, encoder, n_outputs):
-    """The view of ``parts``, as in ColumnTransformer, and of columns of many levels."""
+    """The view of ``parts``, as in Parts, and of columns of many levels."""
     # Columns of many levels become means of y, or with several outputs a column for
     # each frequent level.
-    parts = [part for part in parts if part[2]]
-    if not many and all(step == "passthrough" for _, step, _ in parts):
+    parts = [part for part in parts if part[1]]
+    if not many and all(step == "passthrough" for step, _ in parts):
         return estimator, None
     if many and n_outputs == 1:
-        parts.append(("many levels", target_encoder(estimator), many))
+        encoder_of_means = target_encoder(estimator).set_output(transform="default")
+        parts.append((TargetMeans(encoder_of_means), many))
     elif many:
         columns = [encoder.columns_[index] for index in many]
         limits = encoder.min_frequency, encoder.max_levels
-        parts.append(("many levels", OneHotCodes(columns, *limits), many))
-    # Names as they are, without that of the part.
-    transformer = ColumnTransformer(parts, verbose_feature_names_out="{feature_name}")
-    transformer.set_output(transform="default")
+        parts.append((OneHotCodes(columns, *limits), many))
+    transformer = Parts(parts).set_output(transform="default")
     if not many or n_outputs > 1:
         return estimator, transformer
     return Pipeline([("columns", transformer), ("model", estimator)]), None

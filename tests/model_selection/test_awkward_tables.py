@@ -281,18 +281,19 @@ def test_weights_of_zero_are_rows_that_are_not_there(rng):
         (SelfStoppingRegressor(random_state=0), y),
         (SelfStoppingClassifier(random_state=0), y > 0),
     ):
-        there = clone(model).fit(X, target, sample_weight=weights)
+        # In any units.
+        there = clone(model).fit(X, target, sample_weight=weights / 3)
         alone = clone(model).fit(X[kept], target[kept])
         for name, path in alone.member_paths_.items():
-            np.testing.assert_allclose(there.member_paths_[name], path, rtol=1e-5)
+            np.testing.assert_allclose(there.member_paths_[name], path, rtol=1e-9)
         for name, member in alone.members_.items():
-            if name != "boosted trees":  # whose bins are those of all rows
-                own = there.members_[name].predict(X[kept])
-                np.testing.assert_allclose(
-                    own, member.predict(X[kept]), rtol=1e-5, atol=1e-5
-                )
+            own = there.members_[name].predict(X[kept])
+            expected = member.predict(X[kept])
+            np.testing.assert_allclose(own, expected, rtol=1e-9, atol=1e-9)
         for name, weight in alone.weights_.items():
-            assert there.weights_[name] == pytest.approx(weight, abs=1e-5)
+            assert there.weights_[name] == pytest.approx(weight, abs=1e-9)
+        error = alone.best_score_corrected_
+        assert there.best_score_corrected_ == pytest.approx(error, rel=1e-9)
 
 
 def test_groups_and_times_with_nothing_else_set(rng):

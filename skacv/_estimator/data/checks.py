@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import validate_data
 
-from ..._compat import is_foreign, on_host
+from ..._compat import _safe_indexing, is_foreign, on_host
 from ...optim.namespaces import namespace_of
 
 # Kinds of dtypes that are numbers.
@@ -303,6 +303,43 @@ def validated_weights(sample_weight, n_rows):
             f"{weights.min():.6g}."
         )
     return weights
+
+
+def rows_that_count(sample_weight, n_rows):
+    """The rows of positive weight, and their weights: None where these are the same.
+
+    Shapes: sample_weight (n_rows,), a number or None; both returned (n_counted,).
+    """
+    weights = validated_weights(sample_weight, n_rows)
+    rows = np.flatnonzero(weights)
+    if not rows.size:
+        raise ValueError("sample_weight is zero on all rows.")
+    weights = weights[rows]
+    return rows, None if (weights == weights[0]).all() else weights
+
+
+def with_stand_ins(weights, *arrays):
+    """Arrays of which rows of weight zero are copies of another row.
+
+    Nobody reads them: labels, levels and numbers that no other row has are none, and
+    all rows keep their numbers. Shapes: weights (n_rows,).
+    """
+    counted = np.flatnonzero(weights)
+    if len(counted) in (0, len(weights)):
+        return arrays
+    rows = np.where(weights > 0, np.arange(len(weights)), counted[0])
+    return tuple(_safe_indexing(array, rows) for array in arrays)
+
+
+def copies_of(weights):
+    """How many rows each row counts for: its weight, if weights say numbers of copies.
+
+    They do where they are whole multiples of the least; otherwise each counts for one.
+    """
+    ratios = weights / weights.min()
+    copies = np.rint(ratios)
+    are_whole = np.abs(ratios - copies).max() < 1e-6
+    return copies if are_whole else np.ones(len(weights))
 
 
 def validated_groups(groups, n_rows):

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.special import expit, softmax
 
+from ..data.checks import copies_of
+
 
 def scale_of(decision, label, weights, max_iter=100, tol=1e-8):
     """The factor that turns decisions into log odds, fitted to held-out rows.
@@ -17,13 +19,14 @@ def scale_of(decision, label, weights, max_iter=100, tol=1e-8):
     # class, and the other classes share the rest. Otherwise the factor would be
     # infinite for a few rows without an error.
     decision = decision.astype(np.float64)
-    share, smoothing = weights / weights.sum(), 1 / (len(decision) + 2)
+    share, n_rows = weights / weights.sum(), copies_of(weights[weights > 0]).sum()
+    smoothing = 1 / (n_rows + 2)
     if decision.ndim == 1:
         observed = np.where(label == 1, 1 - smoothing, smoothing) * decision
     else:
-        n_rows, n_classes = decision.shape
+        n_classes = decision.shape[1]
         target = np.full(decision.shape, smoothing / (n_classes - 1))
-        target[np.arange(n_rows), label] = 1 - smoothing
+        target[np.arange(len(label)), label] = 1 - smoothing
         observed = np.sum(target * decision, axis=1)
 
     def derivatives(scale):
