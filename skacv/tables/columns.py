@@ -3,12 +3,15 @@
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from .._warnings import warn
 from .cells import ELAPSED, INSTANT, dates_of, text_of
+from .written_dates import ORDERS, orders_of, written_date
 
 # Parts of a date, in the time zone of the column.
 PARTS = "total_seconds", "month", "day", "weekday", "hour"
@@ -20,6 +23,14 @@ PLURALS = {
     "date": "dates",
     "text": "texts",
 }
+
+
+# Numbers as people and programs write them: without leading zeros, with exponents that
+# have a sign, and whole ones with digits that floating point keeps.
+NUMBER = re.compile(
+    r"[+-]?(?:0|[1-9][0-9]{0,14}|(?:0|[1-9][0-9]*)?\.[0-9]+|(?:0|[1-9][0-9]*)\.)"
+    r"(?:[eE][+-][0-9]+)?"
+)
 
 
 class CodedColumn(NamedTuple):
@@ -57,6 +68,8 @@ class Dates:
     zone: str | None
     parts: tuple = PARTS
     has_missing: bool = False
+    # Where year, month and day are in texts that are not by ISO 8601.
+    order: tuple | None = None
     kind = "date"
     levels = None
 
@@ -65,7 +78,7 @@ class Dates:
         missing = np.datetime64("NaT", "us")
         zone, instants = cells.zone, cells.values
         if cells.kind == "text":
-            zone, instants = _of_texts_of_dates(cells, name)
+            zone, instants = _of_texts_of_dates(cells, name, self.order)
         elif cells.kind != "date":
             check_missing(cells, name, "date")
             instants = np.full(len(cells.values), missing)
@@ -130,7 +143,7 @@ def fitted_column(cells, name):
     """
     if not has_values(cells):
         return None, [], "all values are missing"
-    column = _column_of(cells)
+    column = _column_of(cells, name)
     columns = column.encoded(cells, name)
     varying = []
     for values in columns:  # missing ones are a value of their own
@@ -150,19 +163,84 @@ def fitted_column(cells, name):
     return column, [values for values, is_in in zip(columns, varying) if is_in], ""
 
 
-def _column_of(cells):
+def _column_of(cells, name):
     """A column for training rows: texts may be numbers, or dates."""
     if cells.kind == "date":
         return Dates(cells.zone)
     if cells.kind != "text":
+        if cells.kind == "number":
+            _warn_of_numbers_like_dates(cells.values, name)
         return Numbers(cells.kind)
     levels = [cells.levels[code] for code in np.unique(cells.values) if code >= 0]
-    if not cells.is_declared:
-        if all(_number(level) is not None for level in levels):
-            return Numbers("number")
-        if all(_date(level) is not None for level in levels):
-            return Dates(_of_texts_of_dates(cells, "")[0])
+    if cells.is_declared:
+        return Categories(sorted(levels))
+    if all(_number(level) is not None for level in levels):
+        numbers = np.array([_number(level) for level in levels])
+        _warn_of_numbers_like_dates(numbers, name)
+        return Numbers("number")
+    if all(_date(level) is not None for level in levels):
+        return Dates(_of_texts_of_dates(cells, "", None)[0])
+    orders, are_mostly_dates = orders_of(levels)
+    if len(orders) == 1:
+        return Dates(None, order=ORDERS[orders[0]])
+    if are_mostly_dates:
+        what = f"texts such as {levels[0]!r}, most of which are dates in some format"
+        if orders:
+            order = " or ".join(orders)
+            what = f"dates such as {levels[0]!r}, which may have {order} first"
+        warn(
+            f"Column {name!r} of X holds {what}, and counts as categories: make dates "
+            f"of it by pd.to_datetime(X[{name!r}], format=...).",
+            UserWarning,
+        )
+    _check_other_numbers(levels, name)
     return Categories(sorted(levels))
+
+
+def _warn_of_numbers_like_dates(values, name):
+    """Warn of numbers that are all dates such as 20230512."""
+    numbers = values[~np.isnan(values)]
+    # The first tell most columns apart.
+    if not all(_are_like_dates(part).all() for part in (numbers[:20], numbers)):
+        return
+    if (numbers != numbers[0]).any():
+        warn(
+            f"Column {name!r} of X holds numbers such as {numbers[0]:.0f}, which look "
+            "like dates, and counts as numbers: make dates of it by "
+            f"pd.to_datetime(X[{name!r}].astype(str), format='%Y%m%d').",
+            UserWarning,
+        )
+
+
+def _are_like_dates(numbers):
+    """Which numbers are dates of this and the last century, such as 20230512."""
+    months, days = np.divmod(np.where(np.isfinite(numbers), numbers, 0), 100)
+    years, months = np.divmod(months, 100)
+    of_year = np.isin(years, range(1900, 2100)) & np.isin(months, range(1, 13))
+    return of_year & np.isin(days, range(1, 32))
+
+
+def _check_other_numbers(levels, name):
+    """Raise if numbers in texts are infinite, and warn if texts may be numbers."""
+    try:
+        are_infinite = np.isinf([float(level) for level in levels])
+    except ValueError:  # words
+        return
+    unread = [level for level in levels if _number(level) is None]
+    if are_infinite.any() and len(unread) < len(levels):
+        raise ValueError(
+            f"Column {name!r} of X holds the text {levels[are_infinite.argmax()]!r} "
+            "among numbers, which must be finite: leave it empty where the value is "
+            "not known."
+        )
+    is_code = re.compile(r"[+-]?0[0-9]|.*_")
+    if not any(is_code.match(text.strip()) for text in unread):
+        warn(
+            f"Column {name!r} of X holds texts such as {unread[0]!r}, which may be "
+            f"numbers or codes, and counts as categories: X[{name!r}].astype(float) "
+            "makes numbers of it, and .astype('category') says that these are codes.",
+            UserWarning,
+        )
 
 
 def has_values(cells):
@@ -182,19 +260,18 @@ def check_missing(cells, name, kind):
 
 
 def _number(text):
-    """A text as a number; None if it is not one."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    """A text as a number, if that is how numbers are written; otherwise None."""
+    # Python reads "1_0", "007" and "12E4" too, which are codes.
+    value = float(text) if NUMBER.fullmatch(text.strip()) else np.inf
+    return value if np.isfinite(value) else None
 
 
-def _date(text):
-    """A text as a date by ISO 8601; None if it is not one."""
+def _date(text, order=None):
+    """A text as a date by ISO 8601, or in this order; None if it is not one."""
     try:
         return datetime.fromisoformat(text.strip())
     except ValueError:
-        return None
+        return None if order is None else written_date(text, order)
 
 
 def _of_texts(cells, missing, read, name, kind):
@@ -209,9 +286,9 @@ def _of_texts(cells, missing, read, name, kind):
     return np.array([*values, missing])[cells.values]
 
 
-def _of_texts_of_dates(cells, name):
+def _of_texts_of_dates(cells, name, order):
     """The time zone and the instants of texts of dates."""
-    dates = _of_texts(cells, None, _date, name, "date")
+    dates = _of_texts(cells, None, partial(_date, order=order), name, "date")
     is_present = np.array([date is not None for date in dates])
     cells = dates_of("date", dates.tolist(), is_present)
     return cells.zone, cells.values
