@@ -287,11 +287,12 @@ def params_by_step(pipeline, params):
             before[key] = value
         else:
             of_last[parameter or key] = value
+    weights = of_last.get("sample_weight")
     for step, transformer in pipeline.steps[:-1]:
-        for parameter, weights in weights_for(
-            transformer, of_last.get("sample_weight")
-        ).items():
-            before.setdefault(f"{step}__{parameter}", weights)
+        if hasattr(transformer, "fit_resample"):  # other rows are behind it
+            break
+        for parameter, values in weights_for(transformer, weights).items():
+            before.setdefault(f"{step}__{parameter}", values)
     return before, of_last
 
 

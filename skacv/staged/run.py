@@ -72,13 +72,9 @@ def fitted_before_last(pipeline, X, y, params):
     """A clone of a pipeline, fitted but for its last step, and what reaches this step.
 
     These are X, y and the parameters of ``fit``, for the rows that samplers have left
-    or made. Samplers have no weights: a row of weight zero is none to them.
+    or made.
     """
-    samplers, weights = samplers_of(pipeline), params.last.get("sample_weight")
-    if samplers and weights is not None and not weights.all():
-        counted = np.flatnonzero(weights)
-        X, y = (_safe_indexing(part, counted) for part in (X, y))
-        params = params.rows(counted)
+    samplers = samplers_of(pipeline)
     fitted = clone(ending_in(pipeline, ReachingRows()))
     try:
         fitted.fit(X, y, **params.before)
