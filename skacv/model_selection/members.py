@@ -27,7 +27,7 @@ from sklearn.utils.metadata_routing import (
 from .._compat import Composition, _num_samples
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.estimates.folds import ShuffledFolds, splitter_of
+from .._estimator.estimates.folds import ShuffledFolds, row_numbers, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import (
     RecordsTrajectory,
@@ -36,6 +36,7 @@ from .._estimator.estimates.recording import (
 from .._estimator.parameters import is_auto, is_off
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
+from .._warnings import warn
 from ..staged.estimator import recorded
 from ..staged.run import cloned
 from .criteria import scorer_of
@@ -301,7 +302,7 @@ def draw_once(candidates, origins, X, y, fit_params):
     Shapes: returned (n_samples,).
     """
     routes, drawn = get_config()["enable_metadata_routing"], {}
-    params, groups = {}, None
+    params, groups, weights = {}, None, fit_params.get("sample_weight")
     for key, value in fit_params.items():
         if key == "groups" or (routes and key != "sample_weight"):
             params[key] = value
@@ -315,13 +316,57 @@ def draw_once(candidates, origins, X, y, fit_params):
                 splits = list(splitter.split(X, y, **split_params))
             except (TypeError, ValueError):
                 # Bad data have an error of their own.
-                weights = fit_params.get("sample_weight")
                 estimator._check_data(candidate.X, y, weights)
                 raise
+            if is_classifier(estimator):
+                splits = of_several_classes(splits, y, weights)
             drawn[id(origin)] = DrawnSplits(origin, splits, groups_k)
             groups = groups_k if groups is None else groups
         estimator.set_params(cv=drawn[id(origin)])
     return groups
+
+
+def of_several_classes(splits, y, sample_weight):
+    """The splits whose training rows have several classes, with a warning of others.
+
+    A model of rows of one class says nothing of any candidate. If all rows of another
+    class are held out by such folds, these stay: all of them would be judged by rows of
+    one class otherwise.
+    """
+    y = np.asarray(y)
+    if y.size > len(y):  # several labels in a row
+        return splits
+    _, label = np.unique(y, return_inverse=True)
+    label = label.ravel()
+    weights = np.ones(len(y)) if sample_weight is None else sample_weight
+
+    def classes_of(number, rows):
+        rows = row_numbers(rows, len(y), f"Fold {number} of cv")
+        return set(label[rows[weights[rows] > 0]].tolist())
+
+    kept, single, held_out_classes = [], [], set()
+    for number, (fitted, held_out) in enumerate(splits):
+        if len(classes_of(number, fitted)) == 1:
+            single.append(number)
+        else:
+            kept.append((fitted, held_out))
+            held_out_classes |= classes_of(number, held_out)
+    if not single:
+        return splits
+    stay = len(held_out_classes) < 2
+    names = f"Fold {single[0]}"
+    if len(single) > 1:
+        names = f"Folds {', '.join(map(str, single))}"
+    outcome = "left out"
+    if stay:
+        outcome = "judged all the same, since the rest would hold out rows of one class"
+    warn(
+        f"{names} of cv would be fitted to rows of one class, and say little of a "
+        f"classifier: {outcome}. A splitter whose training rows have all classes, such "
+        "as StratifiedKFold, or TimeSeriesSplit with fewer splits, avoids this.",
+        UserWarning,
+    )
+    return splits if stay else kept
 
 
 def share_work(candidates, y, fit_params):

@@ -6,6 +6,7 @@ from copy import copy
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
 
 from .._compat import class_weights
 from ..optim.blocks import MEMORY_BYTES, n_per_block
@@ -212,6 +213,33 @@ class WarmStart(StagedAdapter):
         part = copy(self.estimator)
         setattr(part, self.members, getattr(part, self.members)[first:last])
         return part
+
+
+class OneClass(StagedAdapter):
+    """In the place of a classifier of rows of one class: every stage is certain of it.
+
+    Many classifiers refuse such rows, which a fold may have.
+    """
+
+    has_rows = True
+    n_stages = 0
+
+    def __init__(self, label, classes, response):
+        model = DummyClassifier(strategy="constant", constant=label)
+        super().__init__(model.fit(np.zeros((len(classes), 1)), classes))
+        self.response = response
+
+    def grow(self, n_stages, X, y, params):
+        self.n_stages = n_stages
+
+    def at(self, t):
+        return self.estimator
+
+    def predictions(self, X, first, last, side_runs=None):
+        values = self.estimator.predict_proba(X)
+        if self.response != "predict_proba" and values.shape[1] == 2:
+            values = values[:, 1] - values[:, 0]  # a decision for the second class
+        return np.stack([values] * (last - first)), None
 
 
 # The first that adapts an estimator is taken. ``adapters.py`` lists all.

@@ -435,7 +435,7 @@ class Staged(
                 for part in (X, offset)
             )
             return StagedFit.begun(
-                self.estimator, adapter, X, y, params, *held_out_of, rows
+                self.estimator, adapter, X, y, params, *held_out_of, rows, classes
             )
 
         def begun_on(fitted, held_out):

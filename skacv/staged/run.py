@@ -25,6 +25,7 @@ from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES
 from ..risk.held_out_rows import error_of_repeats, mean_with_error, units_of
 from .adapter import (
+    OneClass,
     StagedAdapter,
     n_stages_per_block,
     response_of,
@@ -120,23 +121,56 @@ class StagedFit:
     pipeline: Pipeline | None = None
     # The rows of X that are fitted; None: all. They are copied as long as a fit takes.
     rows: np.ndarray | None = None
+    # What takes the place of the stages if they know the only class of these rows
+    # alone; None if there are several, or none.
+    one_class: OneClass | None = None
 
     @classmethod
-    def begun(cls, estimator, adapter, X, y, params, held_out, offset=None, rows=None):
-        """An estimator without stages; the steps before the last are fitted."""
+    def begun(
+        cls,
+        estimator,
+        adapter,
+        X,
+        y,
+        params,
+        held_out,
+        offset=None,
+        rows=None,
+        classes=None,
+    ):
+        """An estimator without stages; the steps before the last are fitted.
+
+        ``classes`` are those of all rows, if these have one each.
+        """
         stages, pipeline = adapter.begun(), None
         if isinstance(estimator, Pipeline):
             X, rows = X if rows is None else _safe_indexing(X, rows), None
             pipeline, X, y, params = fitted_before_last(estimator, X, y, params)
             held_out = transforming(pipeline).transform(held_out)
-        return cls(stages, X, y, params.last, held_out, offset, pipeline, rows)
+        one_class, weights = None, params.last.get("sample_weight")
+        if classes is not None:
+            labels = np.unique(y if weights is None else np.asarray(y)[weights > 0])
+            if len(labels) == 1:
+                response = response_of(stages.estimator)
+                one_class = OneClass(labels[0], classes, response)
+        of_last = stages, X, y, params.last, held_out, offset
+        return cls(*of_last, pipeline, rows, one_class)
 
     def grown(self, n_stages):
         """This fit, which has grown to ``n_stages`` stages."""
         X = self.X
         if X is not None and self.rows is not None:
             X = _safe_indexing(X, self.rows)
-        self.stages.grow(n_stages, X, self.y, self.params)
+        try:
+            self.stages.grow(n_stages, X, self.y, self.params)
+            knows_all = self.one_class is None or len(self.stages.fitted().classes_) > 1
+        except Exception:
+            if self.one_class is None:
+                raise
+            knows_all = False
+        if not knows_all:
+            self.stages = self.one_class
+            self.stages.grow(n_stages, X, self.y, self.params)
         if self.stages.has_rows:
             self.X = None
         return self
@@ -186,7 +220,8 @@ class StagedFit:
     def without_training_rows(self):
         """A fit with the held-out rows only."""
         stages = self.stages.without_rows()
-        return replace(self, stages=stages, X=None, y=None, params={}, rows=None)
+        rest = dict.fromkeys(("X", "y", "rows", "one_class"))
+        return replace(self, stages=stages, params={}, **rest)
 
 
 def for_all_classes(fitted, predictions, classes):
