@@ -336,13 +336,13 @@ def of_several_classes(splits, y, sample_weight):
     y = np.asarray(y)
     if y.size > len(y):  # several labels in a row
         return splits
-    _, label = np.unique(y, return_inverse=True)
-    label = label.ravel()
-    weights = np.ones(len(y)) if sample_weight is None else sample_weight
+    counts = np.ones(len(y), bool) if sample_weight is None else sample_weight > 0
+    label = np.full(len(y), -1)  # of rows that do not count
+    label[counts] = np.unique(y[counts].ravel(), return_inverse=True)[1]
 
     def classes_of(number, rows):
         rows = row_numbers(rows, len(y), f"Fold {number} of cv")
-        return set(label[rows[weights[rows] > 0]].tolist())
+        return set(label[rows].tolist()) - {-1}
 
     kept, single, held_out_classes = [], [], set()
     for number, (fitted, held_out) in enumerate(splits):
