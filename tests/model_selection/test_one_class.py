@@ -102,7 +102,7 @@ def folds_of_two(X):
 def test_rows_of_weight_zero_are_of_no_class(single):
     X, y = single
     y, weights = y.astype(object), np.ones(60)
-    y[30], y[31], weights[30:32] = "yes", None, 0.0
+    y[30], y[31], weights[30:32] = "yes", "maybe", 0.0
     with pytest.warns(UserWarning, match="Fold 0 of cv"):
         model = TrajectoryEarlyStoppingCV(TREES, cv=FOLDS, random_state=0).fit(
             X, y, sample_weight=weights
