@@ -11,12 +11,14 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import TargetEncoder
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import _safe_indexing as _indexing
+from sklearn.utils import get_tags
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
@@ -135,6 +137,12 @@ def results_of(tasks, n_jobs):
     except (TypeError, ValueError):  # joblib < 1.3, and its backend "multiprocessing"
         parallel = Parallel(n_jobs=n_jobs)
     return parallel(tasks)
+
+
+def _safe_indexing(X, indices):
+    """Some rows of any container, also of sparse matrices whose format has no rows."""
+    has_no_rows = sparse.issparse(X) and X.format not in ("csr", "csc", "lil")
+    return _indexing(X.tocsr() if has_no_rows else X, indices)
 
 
 def refuses_sparse(estimator):

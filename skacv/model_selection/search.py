@@ -254,7 +254,9 @@ class Search:
         names, self.fit_params = next(zip(*self.members)), {}
         grids = {}
         if owner.param_grid is not None:
-            grids = combinations(owner, names if self.is_portfolio else names[0])
+            # Also of those that do not run.
+            known = *names, *(name for name, *_ in self.skipped)
+            grids = combinations(owner, known if self.is_portfolio else names[0])
         for name, member in self.members:
             params = self.params
             if self.routed is not None:

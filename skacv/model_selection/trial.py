@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from .._compat import CALLBACKS, _num_samples, _safe_indexing, is_foreign
+from .._estimator.data.checks import validated_groups
 from .._estimator.estimates.folds import ShuffledFolds
 from ..risk.held_out_rows import drawn_units
 from .optimism import Uncorrected
@@ -42,12 +43,9 @@ def weights_in_trial(search):
     has_metadata = bool(params.keys() - {"sample_weight", "groups"})
     if has_own_folds or has_metadata or is_foreign(search.passed_X):
         return weights
-    units = params.get("groups")
-    if units is not None:
-        units = np.unique(units, return_inverse=True)[1]
-    n_rows = _num_samples(search.X)
-    n_drawn = int(np.clip(SHARE_OF_ROWS * n_rows, *ROWS_OF_TRIAL))
-    rows, _ = drawn_units(n_rows, units, n_drawn)
+    rows = drawn_rows(search)
+    if rows is None:
+        return weights
     if search.of_classes and y.size == len(y):
         counts = np.unique(y[rows], return_counts=True)[1]
         if len(counts) < len(np.unique(y)) or counts.min() < ROWS_OF_CLASS:
@@ -70,3 +68,23 @@ def weights_in_trial(search):
             held_out.compared.corrected_score(held_out.rng)
     weights.update(held_out.compared.largest_weights)
     return weights
+
+
+def drawn_rows(search):
+    """Indices of the rows of a trial; None if they would be of one group.
+
+    They are rows of positive weight, of whole groups where at least two of these are as
+    many rows; of some groups that are larger, rows are drawn as if they had none.
+    """
+    counted, groups = np.arange(_num_samples(search.X)), None
+    if "sample_weight" in search.params:
+        counted = np.flatnonzero(search.params["sample_weight"])
+    if "groups" in search.params:
+        labels = validated_groups(search.params["groups"], _num_samples(search.X))
+        groups = np.unique(labels[counted], return_inverse=True)[1]
+    n_drawn = int(np.clip(SHARE_OF_ROWS * len(counted), *ROWS_OF_TRIAL))
+    for units in (groups, None):
+        rows, _ = drawn_units(len(counted), units, n_drawn)
+        if groups is None or len(np.unique(groups[rows])) > 1:
+            return counted[rows]
+    return None

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor
+from skacv._compat import _safe_indexing
 from skacv._estimator.estimates.folds import ShuffledFolds
 from skacv.model_selection import trial
 from skacv.model_selection.search import Search
@@ -90,7 +92,10 @@ def test_a_trial_has_whole_groups_and_the_weights_of_its_rows(
     assert len(rows) == 100
     np.testing.assert_array_equal(of_trial, X[rows])
     np.testing.assert_array_equal(target, y[rows])
-    np.testing.assert_array_equal(params["sample_weight"], weights[rows])
+    # In units of their mean.
+    np.testing.assert_allclose(
+        params["sample_weight"], weights[rows] / weights.mean(), rtol=1e-11
+    )
 
 
 def test_a_class_with_few_rows_in_the_sample_lets_all_members_run(small_trial, rng):
@@ -126,3 +131,67 @@ def test_one_copy_grows_where_one_fold_is_enough(set_limits, linear, note_calls)
     assert model.best_score_ == pytest.approx(
         np.mean((y - model.held_out_prediction_)[held_out] ** 2)
     )
+
+
+@pytest.mark.parametrize("sizes", [[150, 150], [60] * 5, [34] * 8 + [28], [290, 5, 5]])
+def test_some_rows_of_large_groups_are_drawn(sizes, small_trial, linear):
+    X, y = linear
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    drawn = trial.drawn_rows(Search(None, X, y, {"groups": groups}))
+    assert 1 < len(np.unique(groups[drawn]))
+    assert 60 <= len(drawn) <= 100
+
+
+def test_groups_in_a_column_have_a_trial(small_trial, linear):
+    X, y = linear
+    groups = np.repeat(np.arange(5), 60)
+    model = SelfStoppingRegressor(random_state=0).fit(X, y, groups=groups[:, None])
+    assert why_not(model)
+    flat = clone(model).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(model.predict(X), flat.predict(X))
+
+
+def test_one_group_has_no_trial(small_trial, linear):
+    params = {"groups": np.zeros(300)}
+    assert trial.drawn_rows(Search(None, *linear, params)) is None
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "dia", "bsr", "dok", "lil"])
+def test_rows_of_any_sparse_format(kind, linear):
+    X, rows = linear[0], np.array([5, 2, 2])
+    drawn = _safe_indexing(sparse.csr_matrix(X).asformat(kind), rows)
+    np.testing.assert_array_equal(drawn.toarray(), X[rows])
+
+
+def test_any_sparse_format_has_a_trial(small_trial, linear):
+    X, y = sparse.csr_matrix(linear[0]), linear[1]
+    model = SelfStoppingRegressor(random_state=0).fit(X.tocoo(), y)
+    expected = SelfStoppingRegressor(random_state=0).fit(X, y)
+    assert why_not(model) == why_not(expected)
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-12)
+
+
+def test_rows_of_weight_zero_are_not_drawn(small_trial, linear, rng):
+    X, _ = linear
+    more = np.concatenate([X, 9 * rng.standard_normal((400, 5))])
+    weights = np.repeat([1.0, 0.0], [300, 400])
+    order = rng.permutation(700)
+    search = Search(None, more[order], None, {"sample_weight": weights[order]})
+    drawn = trial.drawn_rows(search)
+    assert len(drawn) == 100
+    assert (order[drawn] < 300).all()
+
+
+def test_parameters_of_a_member_that_does_not_run(small_trial, linear):
+    X, y = linear
+    model = SelfStoppingRegressor(random_state=0).fit(X, y)
+    name = next(iter(why_not(model)))
+    grid = {f"{name}__random_state": [0]}
+    again = clone(model).set_params(param_grid=grid).fit(X, y)
+    assert why_not(again) == why_not(model)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    # A member that is left out because of its data has parameters too.
+    few = SelfStoppingRegressor(param_grid={"kernel__gamma": [0.1]}, random_state=0)
+    few.fit(X[:50], np.stack([y, y], axis=1)[:50])
+    with pytest.raises(ValueError, match="Invalid parameter 'tree__depth'"):
+        few.set_params(param_grid={"tree__depth": [1]}).fit(X, y)
