@@ -100,6 +100,10 @@ class Backend(ABC):
         """Parameters of one iterate."""
 
     @abstractmethod
+    def row_loss(self, loss):
+        """A user's loss as ``loss(y, prediction)``, also if it is the library's own."""
+
+    @abstractmethod
     def losses(self, loss, y, predictions):
         """Losses of the rows, (n_iterates, n_rows), in float64 of NumPy."""
 

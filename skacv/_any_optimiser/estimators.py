@@ -38,7 +38,9 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
     Parameters
     ----------
     loss : callable, default=None
-        ``loss(y, prediction)``, one number per row. None is (y - prediction)^2.
+        ``loss(y, prediction)``, one number per row, or a usual loss of the library,
+        such as ``torch.nn.MSELoss()`` or ``optax.huber_loss``. None is
+        (y - prediction)^2.
     max_iter : int, default=200
         Number of updates.
     batch_size : int, default=None
@@ -179,7 +181,9 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             yield self._predictions(self._params_at(t), X)
 
     def _row_loss(self):
-        return self._default_loss if self.loss is None else self.loss
+        if self.loss is None:
+            return self._default_loss
+        return self._model_type.row_loss(self.loss)
 
     def _row_losses(self, target, predictions):
         """Losses of rows, (n_iterates, n), from predictions (n_iterates, n, ...)."""
@@ -272,8 +276,8 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     Parameters
     ----------
     loss : callable, default=None
-        ``loss(y, decision)``, one number per row, with the classes as 0, 1, ... None is
-        the log loss, which gives probabilities.
+        ``loss(y, decision)``, one number per row, with the classes as 0, 1, ..., or a
+        usual loss of the library. None is the log loss, which gives probabilities.
 
     Attributes
     ----------

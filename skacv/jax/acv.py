@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .._any_optimiser.alongside import FollowedLoop
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.run import OptimiserRun
+from .losses import row_loss
 from .memory_matrix import N_CHECKED, memory_matrix
 from .model import JaxBackend
 
@@ -80,7 +81,9 @@ class TrajectoryACV:
         ``predict(params, X)``, one prediction per row: (n,) or (n, n_outputs), in
         functions of JAX. The prediction for a row must not depend on other rows.
     loss : callable
-        ``loss(y, prediction)``, one number per row: (n,), not their mean.
+        ``loss(y, prediction)``, one number per row: (n,), not their mean. Usual losses
+        of optax, such as ``optax.huber_loss``, are known, and called as optax has them,
+        (predictions, targets).
     optimizer : optax.GradientTransformation
         Any optimiser, with schedules, momentum, clipping, line searches or a prox.
     penalty : callable, default=None
@@ -120,7 +123,7 @@ class TrajectoryACV:
 
     @property
     def _model(self):
-        return JaxBackend(**vars(self))
+        return JaxBackend(**vars(self) | {"loss": row_loss(self.loss)})
 
     def run(
         self,

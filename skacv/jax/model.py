@@ -14,6 +14,7 @@ from .._any_optimiser.backend import Backend
 from .._any_optimiser.data import padded_batches
 from . import linearised
 from .data import JaxRows, as_arrays, path_losses, take_rows
+from .losses import row_loss
 
 compiled = partial(jax.jit, static_argnums=0)
 # Compiled for a model and a number of steps, the first two arguments.
@@ -114,6 +115,7 @@ class JaxBackend(Backend):
     to_numpy = staticmethod(np.asarray)
     rows_of = staticmethod(take_rows)
     losses = staticmethod(path_losses)
+    row_loss = staticmethod(row_loss)
 
     def arrays(self, params, *values):
         return as_arrays(values)

@@ -12,6 +12,7 @@ from jax.tree_util import Partial
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
 from .data import JaxRows, as_arrays, path_losses, take_rows
+from .losses import row_loss
 from .model import JaxBackend, along
 
 
@@ -65,7 +66,7 @@ def cv_path(
     predict : callable
         ``predict(carry, X)``, one prediction a row.
     loss : callable
-        ``loss(y, prediction)``, one number a row.
+        ``loss(y, prediction)``, one number a row; usual losses of optax are known.
     X : array-like, or pytree of them, of n_rows rows
     y : array-like of n_rows rows
     n_steps : int
@@ -109,6 +110,7 @@ def cv_path(
     (6,)
     """
     X, y = as_arrays((X, y))
+    loss = row_loss(loss)
     folds = Folds.of(folds, np.asarray(y))
     model, start, data = UserSteps(step, predict), Partial(start), JaxRows(X, y, None)
 

@@ -1,5 +1,6 @@
 """Intervals between two quantile models, corrected on held-out rows."""
 
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,10 +14,8 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._typing import RandomState
 from ..risk.held_out_rows import HeldOutResiduals
-from ..risk.intervals import (
-    checked_coverage,
-    intervals_between,
-)
+from ..risk.intervals import checked_coverage, intervals_between
+from ..staged.estimator import Staged
 from .early_stopping import TrajectoryEarlyStoppingCV
 
 
@@ -130,33 +129,37 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If parameters or data are invalid, if y has several columns, or if ``cv``
-            draws other folds for the second model than for the first.
+            If parameters or data are invalid, if y has several columns, if ``cv``
+            draws other folds for the second model than for the first, or if offsets
+            are passed.
         """
         if np.ndim(y) == 2 and np.shape(y)[1] > 1:
             raise ValueError(
                 f"y has {np.shape(y)[1]} columns, and ConformalizedQuantiles takes "
                 "one: fit one for each."
             )
-        lower, upper = (
-            TrajectoryEarlyStoppingCV(
+        models, cv = [], self.cv
+        if cv is not None and not (isinstance(cv, Integral) or hasattr(cv, "split")):
+            cv = list(cv)  # an iterator can be read once
+        for estimator in (self.lower, self.upper):
+            model = TrajectoryEarlyStoppingCV(
                 estimator,
                 criterion="cv",
-                cv=self.cv,
+                cv=cv,
                 patience=self.patience,
                 task="regression",
                 random_state=self.random_state,
             ).fit(X, y, sample_weight, **params)
-            for estimator in (self.lower, self.upper)
-        )
-        rows = [_held_out_of(model.estimator_) for model in (lower, upper)]
+            _check_has_no_offset(model.estimator_)
+            models.append(model)
+        rows = [_held_out_of(model.estimator_) for model in models]
         targets = [part.predictions + part.residuals for part in rows]
-        if targets[0].shape != targets[1].shape or not np.allclose(*targets):
+        if not _are_same(targets, [part.predictions for part in rows]):
             raise ValueError(
                 f"cv={self.cv!r} draws other folds for every model, which cannot be "
                 "compared then: give it a random_state."
             )
-        self.lower_, self.upper_ = lower, upper
+        self.lower_, self.upper_ = models
         # How far held-out targets are outside of the interval between both quantiles.
         quantiles = np.sort([part.predictions for part in rows], axis=0)
         self._outside = np.maximum(quantiles[0] - targets[0], targets[0] - quantiles[1])
@@ -202,6 +205,25 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         """Names of the features seen in fit, where X has them."""
         check_is_fitted(self)
         return self.lower_.feature_names_in_
+
+
+def _check_has_no_offset(fitted):
+    """Raise if an offset was passed to fit, which new rows do not have."""
+    if isinstance(fitted, Staged) and fitted._offset is not None:
+        raise ValueError(
+            f"ConformalizedQuantiles would leave out {fitted._offset}, which fit was "
+            f"passed, for new rows: fit y - {fitted._offset}, and add the offsets of "
+            "new rows to the ends of their intervals."
+        )
+
+
+def _are_same(targets, predictions):
+    """Whether two sums of a prediction and its residual are equal up to rounding."""
+    if targets[0].shape != targets[1].shape:
+        return False
+    sizes = np.abs([*targets, *predictions]).max(axis=0)
+    unit = 16 * np.finfo(targets[0].dtype).eps
+    return bool((np.abs(targets[0] - targets[1]) <= unit * sizes).all())
 
 
 def _held_out_of(fitted):

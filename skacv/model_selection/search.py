@@ -349,6 +349,9 @@ class Search:
         else:
             estimate = automatic(self.candidates, self.y)
         if is_of_table or name == "auto":
+            for candidate in self.candidates:
+                if isinstance(candidate.estimator, Staged):
+                    candidate.estimator._check_loss_chooses()
             self.criterion = PathCriterion(
                 estimate.name, estimate, self.y, stage=estimate.stage
             )

@@ -5,11 +5,20 @@ from abc import ABC, abstractmethod
 from copy import copy
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
 
 from .._compat import class_weights
 from ..optim.blocks import MEMORY_BYTES, n_per_block
+from ..optim.losses import Poisson, SquaredError
+from .losses import (
+    AbsoluteError,
+    HalfDeviance,
+    LogLoss,
+    Pinball,
+    WrongLabel,
+    judged_by,
+)
 
 # Stages without an improvement after which a run ends: trees of boosting, and passes
 # through the rows.
@@ -33,6 +42,18 @@ def response_of(estimator):
         return "predict"
     has_probabilities = hasattr(estimator, "predict_proba")
     return "predict_proba" if has_probabilities else "decision_function"
+
+
+def loss_named_in(params, names, losses):
+    """The loss that a parameter of one of these names asks for, or None.
+
+    ``losses`` has functions from all parameters to a loss, by what that parameter says.
+    """
+    for name in names:
+        value = params.get(name)
+        if isinstance(value, str) and value in losses:
+            return losses[value](params)
+    return None
 
 
 def label_probabilities(probabilities, classes):
@@ -72,6 +93,16 @@ class StagedAdapter(ABC):
     of_columns: tuple = ()
     # Parameters that name metrics for validation rows, such as "eval_metric".
     metrics: tuple = ()
+    # Parameters that may name the loss of a regressor or a classifier that its stages
+    # reduce, and what judges them where it has such a name.
+    loss_parameters: tuple = ("loss", "criterion")
+    regression: dict = {
+        "absolute_error": judged_by(AbsoluteError),
+        "poisson": judged_by(Poisson),
+        "gamma": judged_by(HalfDeviance),
+        "quantile": judged_by(Pinball, level=("quantile", 0.5)),
+    }
+    classification: dict = {}
     # Parameters that weigh classes in the fits and in mean losses.
     weighs_losses: tuple = ("class_weight",)
     # Whether classes are balanced by the weights of their rows, where the version of
@@ -93,7 +124,7 @@ class StagedAdapter(ABC):
 
     def __init__(self, estimator):
         self.estimator = estimator
-        # Its parameters name the loss that the stages reduce.
+        # The one whose own early stopping is switched off.
         self.minimising = estimator
 
     @classmethod
@@ -123,6 +154,33 @@ class StagedAdapter(ABC):
         balanced = "balanced" if isinstance(class_weight, str) else class_weight
         weights = weights if self.balances_weights else np.ones_like(weights)
         return class_weights(balanced, classes, y, weights)
+
+    def regression_loss(self):
+        """The loss of a regressor's stages: that of its fit, or the squared error."""
+        return self.named_loss(self.regression) or SquaredError()
+
+    def unnamed_loss(self):
+        """The parameter of a regressor that is a loss without a name, and its value.
+
+        None where there is none. Such a loss, a function as a rule, is not known.
+        """
+        params = self.estimator.get_params(deep=False)
+        for name in self.loss_parameters:
+            value = params.get(name)
+            if is_regressor(self.estimator) and not isinstance(value, str | None):
+                return name, value
+        return None
+
+    def classification_loss(self):
+        """The loss of a classifier's stages, the log loss as a rule."""
+        if response_of(self.estimator) != "predict_proba":
+            return WrongLabel()
+        return self.named_loss(self.classification) or LogLoss()
+
+    def named_loss(self, losses):
+        """The loss among these that the parameters name, or None."""
+        params = self.estimator.get_params(deep=False)
+        return loss_named_in(params, self.loss_parameters, losses)
 
     def cloned(self):
         """A clone of the estimator."""

@@ -8,11 +8,11 @@ such as ``xgboost_boosters.py`` and an entry of this list; the tests of
 import pickle
 from abc import abstractmethod
 from copy import copy, deepcopy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 
 import numpy as np
-from sklearn import ensemble, multioutput
+from sklearn import ensemble, linear_model, multioutput
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import unique_labels
@@ -26,18 +26,21 @@ from ..kernel import (
 )
 from ..optim import costs
 from ..optim.blocks import MEMORY_BYTES
+from ..optim.losses import Huber, Poisson
 from .adapter import (
     ADAPTERS,
     PATIENCE_IN_PASSES,
     StagedAdapter,
     WarmStart,
     label_probabilities,
+    loss_named_in,
     response_of,
     staged_adapter_of,
 )
 from .catboost_boosters import CatBoost
 from .gradient_boosting import HistBoosting, PlainBoosting
 from .lightgbm_boosters import LightGBM
+from .losses import EpsilonInsensitive, HalfDeviance, judged_by, tweedie
 from .xgboost_boosters import XGBoost
 
 
@@ -97,6 +100,17 @@ class Baggings(Averages):
     unit = "estimators"
     # scikit-learn refuses it together with warm_start.
     early_stopping = {"oob_score": False}
+
+    def regression_loss(self):
+        # The members reduce the loss. They are trees by default.
+        inner = self.estimator.estimator
+        adapter = None if inner is None else staged_adapter_of(inner)
+        return (adapter or super()).regression_loss()
+
+    def named_loss(self, losses):
+        inner = self.estimator.estimator
+        params = {} if inner is None else inner.get_params(deep=False)
+        return loss_named_in(params, self.loss_parameters, losses)
 
     def between(self, first, last):
         part = super().between(first, last)
@@ -232,6 +246,13 @@ class Passes(SnapshotAdapter):
 
     needs = method = "partial_fit"
     early_stopping = {"early_stopping": False}
+    regression = StagedAdapter.regression | {
+        "huber": judged_by(Huber, threshold=("epsilon", 0.1)),
+        "epsilon_insensitive": judged_by(EpsilonInsensitive, epsilon=("epsilon", 0.1)),
+        "squared_epsilon_insensitive": judged_by(
+            partial(EpsilonInsensitive, exponent=2.0), epsilon=("epsilon", 0.1)
+        ),
+    }
 
     def grow(self, n_stages, X, y, params):
         estimator = self.estimator
@@ -254,6 +275,16 @@ class Iterations(SnapshotAdapter):
 
     needs, method = "warm_start", "fit"
     grows_with = {"verbose": 0, "warm_start": True, "max_iter": 1}
+
+    def regression_loss(self):
+        match self.estimator:
+            case linear_model.PoissonRegressor():
+                return Poisson()
+            case linear_model.GammaRegressor():
+                return HalfDeviance()
+            case linear_model.TweedieRegressor(power=power):
+                return tweedie(power)
+        return super().regression_loss()
 
     def at(self, t):
         return super().at(t).set_params(warm_start=False)
@@ -320,6 +351,9 @@ class PerOutput(StagedAdapter):
 
     def expected_seconds(self, n_rows, n_columns):
         return self.inner.expected_seconds(n_rows, n_columns)
+
+    def regression_loss(self):
+        return self.inner.regression_loss()
 
     def unread_metrics(self, loss, params):
         return self.inner.unread_metrics(loss, params)

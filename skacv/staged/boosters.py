@@ -87,11 +87,9 @@ class Boosters(StagedAdapter):
     allowed: dict = {}
     # Parameters that cannot be set, here or in ``fit``, with the advice of the error.
     refused: dict = {}
-    # Names of the parameter with the objective, and objectives with whose predictions
-    # stages can be evaluated.
-    objectives: tuple = ("objective",)
-    regression: frozenset = frozenset()
-    classification: frozenset = frozenset()
+    # Names of the parameter with the objective. Others than those that ``regression``
+    # and ``classification`` list are refused.
+    loss_parameters: tuple = ("objective",)
     metrics: tuple = ("eval_metric",)
     # The trees, as their library has them; None before the first.
     booster = None
@@ -124,7 +122,7 @@ class Boosters(StagedAdapter):
         objective, objectives = self.objective(), self.regression
         if is_classifier(self.estimator):
             objectives = self.classification
-        if isinstance(objective, str) and objectives.isdisjoint(
+        if isinstance(objective, str) and objectives.keys().isdisjoint(
             {objective, objective.partition(":")[0]}
         ):
             raise ValueError(
@@ -162,8 +160,18 @@ class Boosters(StagedAdapter):
     def objective(self):
         """The objective that the user has set; None if there is none."""
         settings = self.estimator.get_params(deep=False)
-        values = (settings.get(key) for key in self.objectives)
+        values = (settings.get(key) for key in self.loss_parameters)
         return next((value for value in values if value is not None), None)
+
+    def named_loss(self, losses):
+        name, params = self.objective(), self.estimator.get_params(deep=False)
+        if isinstance(name, str) and name not in losses:
+            # Such as CatBoost's "Quantile:alpha=0.9".
+            name, _, settings = name.partition(":")
+            pairs = (pair.split("=") for pair in settings.split(";") if "=" in pair)
+            params |= dict(pairs)
+        judge = losses.get(name) if isinstance(name, str) else None
+        return judge and judge(params)
 
     def grow(self, n_stages, X, y, params):
         if self.booster is None:

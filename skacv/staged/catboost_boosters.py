@@ -3,13 +3,28 @@
 import json
 import re
 from copy import copy
+from functools import partial
 from inspect import signature
 
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
+from ..optim.losses import Huber, Poisson, SquaredError
 from .boosters import SumsOfLeaves
+from .losses import (
+    AbsoluteError,
+    AbsolutePower,
+    Expectile,
+    Focal,
+    HalfDeviance,
+    LogCosh,
+    LogLoss,
+    OneVersusRest,
+    Pinball,
+    RelativeError,
+    judged_by,
+)
 
 # Parameters that CatBoost resolves from y and the loss alone, for further trees as for
 # the first. It does not accept all of the values that it reports.
@@ -76,27 +91,31 @@ class CatBoost(SumsOfLeaves):
     offset = "baseline"
     of_columns = "cat_features", "text_features", "embedding_features"
     weighs_losses = "class_weights", "auto_class_weights", "scale_pos_weight"
-    objectives = "objective", "loss_function"  # which has a default
-    regression = frozenset(
-        {
-            "RMSE",
-            "MAE",
-            "Quantile",
-            "MultiQuantile",
-            "Expectile",
-            "Huber",
-            "LogCosh",
-            "Lq",
-            "MAPE",
-            "Poisson",
-            "Tweedie",
-            "MultiRMSE",
-            "RMSPE",
-        }
-    )
-    classification = frozenset(
-        {"Logloss", "CrossEntropy", "Focal", "MultiClass", "MultiClassOneVsAll"}
-    )
+    loss_parameters = "objective", "loss_function"  # which has a default
+    regression = {
+        "RMSE": judged_by(SquaredError),
+        "MultiRMSE": judged_by(SquaredError),
+        "MAE": judged_by(AbsoluteError),
+        "Quantile": judged_by(Pinball, level=("alpha", 0.5)),
+        "MultiQuantile": judged_by(Pinball, level=("alpha", None)),
+        "Expectile": judged_by(Expectile, level=("alpha", None)),
+        "Huber": judged_by(Huber, threshold=("delta", None)),
+        "LogCosh": judged_by(LogCosh),
+        "Lq": judged_by(AbsolutePower, exponent=("q", None)),
+        "MAPE": judged_by(RelativeError),
+        "RMSPE": judged_by(partial(RelativeError, exponent=2.0)),
+        "Poisson": judged_by(Poisson),
+        "Tweedie": judged_by(HalfDeviance, power=("variance_power", None)),
+    }
+    classification = {
+        "Logloss": judged_by(LogLoss),
+        "CrossEntropy": judged_by(LogLoss),
+        "MultiClass": judged_by(LogLoss),
+        "MultiClassOneVsAll": judged_by(OneVersusRest),
+        "Focal": judged_by(
+            Focal, alpha=("focal_alpha", None), gamma=("focal_gamma", None)
+        ),
+    }
 
     def n_planned(self):
         return self.estimator.get_params().get(self.count, 1000)

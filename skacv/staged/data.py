@@ -22,16 +22,7 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import weights_for
 from .._estimator.prediction.decisions import known_labels, targets_of
 from .._warnings import warn
-from ..optim.losses import Poisson, SquaredError
-from .adapter import response_of
-from .losses import (
-    AbsoluteError,
-    HalfDeviance,
-    LogLoss,
-    LogLossOfLabels,
-    Pinball,
-    WrongLabel,
-)
+from .losses import LogLossOfLabels, WrongLabel
 from .run import ending_in, last_of
 
 # Tables of CatBoost, XGBoost and LightGBM.
@@ -83,7 +74,7 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
     attributes = {name: vars(holder)[name] for name in names if name in vars(holder)}
     attributes["_is_multilabel"] = has_classes and y.size > len(y)
     if not has_classes:
-        attributes["_loss"] = regression_loss(adapter.minimising)
+        attributes["_loss"] = adapter.regression_loss()
     elif attributes["_is_multilabel"]:
         if not get_tags(staged).classifier_tags.multi_label:
             raise ValueError(
@@ -97,9 +88,7 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
         classes = np.unique(column_or_1d(y))
         if len(classes) < 2:
             raise ValueError("y has one class, and at least 2 classes are needed.")
-        has_probabilities = response_of(last) == "predict_proba"
-        loss = LogLoss() if has_probabilities else WrongLabel()
-        attributes |= {"classes_": classes, "_loss": loss}
+        attributes |= {"classes_": classes, "_loss": adapter.classification_loss()}
     return attributes, y
 
 
@@ -113,9 +102,9 @@ def target_of(y, attributes):
         return check_array(y, dtype=np.float64, **settings).reshape(len(y), -1)
     classes, loss = attributes["classes_"], attributes["_loss"]
     label = known_labels(y, classes)
-    if loss == LogLoss():  # one column for each class, also for two of them
-        return np.eye(len(classes))[label]
-    return targets_of(label, len(classes), loss)
+    if loss == WrongLabel():
+        return targets_of(label, len(classes), loss)
+    return np.eye(len(classes))[label]  # one column for each class, also for two
 
 
 def check_enough(y):
@@ -132,6 +121,21 @@ def check_has_all(classes, y):
             "The samplers of the pipeline leave no row of some classes, "
             f"{', '.join(map(repr, lost))}: let them keep rows of all."
         )
+
+
+def check_targets_of_folds(loss, target, folds):
+    """Raise if the rows of a fold have no valid targets of the loss, naming the fold.
+
+    ``folds`` are pairs of training rows and held-out rows, of positive weight.
+    """
+    for number, (fitted, _) in enumerate(folds):
+        try:
+            loss.check_target(target[fitted])
+        except ValueError as error:
+            raise ValueError(
+                f"In the rows that fold {number} of cv fits to: {error} Pass other "
+                "folds, such as KFold(shuffle=True)."
+            ) from None
 
 
 def weighing_classes(estimator):
@@ -294,82 +298,3 @@ def params_by_step(pipeline, params):
         for parameter, values in weights_for(transformer, weights).items():
             before.setdefault(f"{step}__{parameter}", values)
     return before, of_last
-
-
-# ------------------------------------------------------------------ losses
-
-
-def _pinball(params):
-    """The pinball loss of the quantile in use; CatBoost and LightGBM have defaults."""
-    values = (params.get(name) for name in ("quantile", "quantile_alpha", "alpha"))
-    default = 0.5 if "loss_function" in params else 0.9
-    quantile = next((value for value in values if value is not None), default)
-    try:
-        return Pinball(float(quantile))
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Stages are evaluated by one quantile, not by {quantile}."
-        ) from None
-
-
-def _tweedie(params):
-    """Half the deviance of a power, 1.5 by default; that of Poisson for 1."""
-    names = "tweedie_variance_power", "variance_power"
-    powers = [params[name] for name in names if params.get(name) is not None]
-    power = float(powers[0] if powers else 0) or 1.5
-    return Poisson() if power == 1 else HalfDeviance(power)
-
-
-# Losses by their names in scikit-learn, XGBoost, LightGBM and CatBoost.
-# Robust losses are evaluated as absolute errors.
-ABSOLUTE_ERRORS = (
-    "absolute_error",
-    "huber",
-    "epsilon_insensitive",
-    "reg:absoluteerror",
-    "reg:pseudohubererror",
-    "mae",
-    "l1",
-    "mean_absolute_error",
-    "regression_l1",
-    "fair",
-    "logcosh",
-    "mape",
-    "mean_absolute_percentage_error",
-)
-LOSSES = {
-    **dict.fromkeys(ABSOLUTE_ERRORS, lambda params: AbsoluteError()),
-    **dict.fromkeys(("poisson", "count:poisson"), lambda params: Poisson()),
-    **dict.fromkeys(("gamma", "reg:gamma"), lambda params: HalfDeviance(2.0)),
-    **dict.fromkeys(("tweedie", "reg:tweedie"), _tweedie),
-    **dict.fromkeys(("quantile", "multiquantile", "reg:quantileerror"), _pinball),
-}
-# The parameters that name a loss. The last three are aliases of LightGBM.
-LOSS_PARAMETERS = (
-    "loss",
-    "objective",
-    "loss_function",
-    "criterion",
-    "objective_type",
-    "application",
-    "app",
-)
-
-
-def regression_loss(estimator):
-    """The loss that a regressor's parameters name, otherwise the squared error.
-
-    Stages are evaluated by the loss that their trees or passes reduce.
-    """
-    params = estimator.get_params(deep=False)
-    for parameter in LOSS_PARAMETERS:
-        name = params.get(parameter)
-        if not isinstance(name, str):
-            continue
-        name, settings = name.lower(), ""
-        if name not in LOSSES:  # such as CatBoost's "Quantile:alpha=0.9"
-            name, _, settings = name.partition(":")
-        if name in LOSSES:
-            pairs = [pair.split("=") for pair in settings.split(";") if "=" in pair]
-            return LOSSES[name](params | dict(pairs))
-    return SquaredError()

@@ -49,6 +49,7 @@ from .data import (
     FitParams,
     check_enough,
     check_has_all,
+    check_targets_of_folds,
     checked_data,
     params_by_step,
     target_of,
@@ -422,6 +423,7 @@ class Staged(
             for (fitted, _), (_, held_out) in zip(drawn, of_weight):
                 fitted = rows[fitted]
                 splits.append((fitted[is_fitted[fitted]], held_out))
+            check_targets_of_folds(loss, target, of_weight)
             evaluation = Evaluation(loss, splits, *evaluated_on, True, groups)
         # The fits, of all rows and of every fold.
         X, y = indexable(summed(X), y)
@@ -429,18 +431,26 @@ class Staged(
             y = column_or_1d(y, warn=True)
         offset = of_fit.offset and of_fit.last[of_fit.offset].reshape(len(target), -1)
 
-        def begun(y, params, held_out, rows):
+        def begun(y, params, held_out, rows, fold=None):
             held_out_of = (
                 None if part is None else _safe_indexing(part, held_out)
                 for part in (X, offset)
             )
             return StagedFit.begun(
-                self.estimator, adapter, X, y, params, *held_out_of, rows, classes
+                self.estimator,
+                adapter,
+                X,
+                y,
+                params,
+                *held_out_of,
+                rows,
+                classes,
+                fold,
             )
 
-        def begun_on(fitted, held_out):
+        def begun_on(fitted, held_out, fold=None):
             y_fitted = _safe_indexing(y, fitted)
-            return begun(y_fitted, of_fit.rows(fitted), held_out, fitted)
+            return begun(y_fitted, of_fit.rows(fitted), held_out, fitted, fold)
 
         if is_fitted.all():
             main = begun(y, of_fit, training_rows, None)
@@ -448,8 +458,8 @@ class Staged(
             main = begun_on(rows[is_fitted], training_rows)
         if classes is not None and main.y is not y:  # a sampler has made it
             check_has_all(classes, main.y)
-        for fitted, held_out in splits:
-            folds.append(begun_on(fitted, held_out))
+        for number, (fitted, held_out) in enumerate(splits):
+            folds.append(begun_on(fitted, held_out, number))
         mean_of = None
         if self.keep == "mean":
             if not folds:
@@ -551,6 +561,18 @@ class Staged(
             return attributes["_loss"]
         # As other classifiers name it.
         return Logistic() if len(attributes["classes_"]) == 2 else Multinomial()
+
+    def _check_loss_chooses(self):
+        """Raise if paths have another loss than the fit: a scorer must choose then."""
+        adapter = self._adapter()
+        if (unnamed := adapter.unnamed_loss()) is not None:
+            name, value = unnamed
+            raise ValueError(
+                f"{type(adapter.estimator).__name__} has {name}={value!r}, a loss of "
+                "which the values are not known, so that it cannot choose a number of "
+                f"{adapter.unit}: set criterion to a scorer, such as "
+                "criterion='neg_mean_absolute_error', or make_scorer of a function."
+            )
 
     def _held_out_losses(self, name, y):
         path = vars(self).get(ESTIMATES[name].predictions)

@@ -20,6 +20,7 @@ from sklearn.base import is_classifier
 from .._estimator.data.checks import shape_of
 from ..optim.blocks import tree_threads_for
 from .adapter import WarmStart
+from .losses import AbsoluteError, Exponential, Pinball, judged_by
 
 
 class Boosting(WarmStart):
@@ -95,6 +96,13 @@ class PlainBoosting(Boosting):
 
     classes = ensemble.GradientBoostingRegressor, ensemble.GradientBoostingClassifier
     early_stopping = {"n_iter_no_change": None}
+    regression = {
+        "absolute_error": judged_by(AbsoluteError),
+        # Its threshold is another at every stage.
+        "huber": judged_by(AbsoluteError),
+        "quantile": judged_by(Pinball, level=("alpha", 0.9)),
+    }
+    classification = {"exponential": judged_by(Exponential)}
 
     def at(self, t):
         stopped, boosted = super().at(t), self.estimator

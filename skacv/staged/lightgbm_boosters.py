@@ -8,11 +8,26 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from .._compat import _num_samples
+from ..optim.losses import Huber, Poisson, SquaredError
 from .adapter import PATIENCE_IN_TREES
 from .boosters import SumsOfLeaves, Updated
+from .losses import (
+    AbsoluteError,
+    Fair,
+    HalfDeviance,
+    LogLoss,
+    LogLossOfIntensities,
+    LogLossOfLabels,
+    OfSignedRoots,
+    OneVersusRest,
+    Pinball,
+    RelativeError,
+    judged_by,
+    tweedie,
+)
 
-# Objectives by the function of sums of trees that predicts.
-SUMS = {
+# Names of objectives.
+SQUARED = {
     "regression",
     "regression_l2",
     "l2",
@@ -21,19 +36,14 @@ SUMS = {
     "l2_root",
     "root_mean_squared_error",
     "rmse",
-    "regression_l1",
-    "l1",
-    "mean_absolute_error",
-    "mae",
-    "huber",
-    "fair",
-    "quantile",
-    "mape",
-    "mean_absolute_percentage_error",
 }
+ABSOLUTE = {"regression_l1", "l1", "mean_absolute_error", "mae"}
+RELATIVE = {"mape", "mean_absolute_percentage_error"}
+# With ``reg_sqrt`` trees of these add up to the root of the prediction.
+OF_ROOTS = {*SQUARED, *ABSOLUTE, *RELATIVE, "fair", "quantile"}
 EXPONENTS = {"poisson", "gamma", "tweedie"}
 SOFTMAX = {"multiclass", "softmax"}
-ONE_VERSUS_ALL = {"binary", "multiclassova", "multiclass_ova", "ova", "ovr"}
+ONE_VERSUS_REST = {"multiclassova", "multiclass_ova", "ova", "ovr"}
 CROSS_ENTROPY = {"cross_entropy", "xentropy"}
 INTENSITY = {"cross_entropy_lambda", "xentlambda"}
 
@@ -80,9 +90,24 @@ class LightGBM(Updated, SumsOfLeaves):
     offset = "init_score"
     balances_weights = False
     of_columns = "feature_name", "categorical_feature"
-    objectives = "objective", "objective_type", "app", "application", "loss"
-    regression = frozenset(SUMS | EXPONENTS | CROSS_ENTROPY | INTENSITY | {"binary"})
-    classification = frozenset(SOFTMAX | ONE_VERSUS_ALL | CROSS_ENTROPY)
+    loss_parameters = "objective", "objective_type", "app", "application", "loss"
+    regression = {
+        **dict.fromkeys(SQUARED, judged_by(SquaredError)),
+        **dict.fromkeys(ABSOLUTE, judged_by(AbsoluteError)),
+        **dict.fromkeys(RELATIVE, judged_by(RelativeError)),
+        "huber": judged_by(Huber, threshold=("alpha", 0.9)),
+        "fair": judged_by(Fair, c=("fair_c", 1.0)),
+        "quantile": judged_by(Pinball, level=("alpha", 0.9)),
+        "poisson": judged_by(Poisson),
+        "gamma": judged_by(HalfDeviance),
+        "tweedie": judged_by(tweedie, power=("tweedie_variance_power", 1.5)),
+        **dict.fromkeys({"binary", *CROSS_ENTROPY}, judged_by(LogLossOfLabels)),
+        **dict.fromkeys(INTENSITY, judged_by(LogLossOfIntensities)),
+    }
+    classification = {
+        **dict.fromkeys({"binary", *SOFTMAX, *CROSS_ENTROPY}, judged_by(LogLoss)),
+        **dict.fromkeys(ONE_VERSUS_REST, judged_by(OneVersusRest)),
+    }
     metrics = "eval_metric", "metric", "metrics", "metric_types"
 
     def n_planned(self):
@@ -174,7 +199,7 @@ class LightGBM(Updated, SumsOfLeaves):
         params, objective = self.estimator.get_params(), self.estimator.objective_
         if objective in SOFTMAX:
             return softmax(sums, axis=2)
-        if objective in ONE_VERSUS_ALL:
+        if objective in {"binary", *ONE_VERSUS_REST}:
             return expit(params.get("sigmoid", 1.0) * sums)
         if objective in CROSS_ENTROPY:
             return expit(sums)
@@ -182,4 +207,13 @@ class LightGBM(Updated, SumsOfLeaves):
             return np.exp(sums)
         if objective in INTENSITY:
             return np.log1p(np.exp(sums))
-        return np.sign(sums) * sums**2 if params.get("reg_sqrt") else sums
+        return np.sign(sums) * sums**2 if self._sums_roots() else sums
+
+    def regression_loss(self):
+        loss = super().regression_loss()
+        return OfSignedRoots(loss) if self._sums_roots() else loss
+
+    def _sums_roots(self):
+        """Whether trees add up to the root of the prediction."""
+        is_of_roots = (self.objective() or "regression") in OF_ROOTS
+        return is_of_roots and bool(self.estimator.get_params().get("reg_sqrt"))

@@ -1,14 +1,39 @@
 """Losses of rows as functions of predictions, which estimators minimise.
 
 Deviances are halved, as the losses of scikit-learn's estimators and of our Poisson
-regression are.
+regression are. Predictors are predictions on the scale of y, or for classes their
+probabilities; only ``Poisson`` has the logarithm of the mean.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..optim.losses import Loss
+from ..optim.losses import Loss, Poisson, SquaredError
+
+
+def judged_by(loss, **fields):
+    """A function that makes a loss of the parameters of an estimator.
+
+    ``fields`` are the numbers of the loss: for each the name of the parameter with it,
+    and its default in the library.
+    """
+
+    def loss_of(params):
+        numbers = {}
+        for field, (name, default) in fields.items():
+            value = params.get(name)
+            value = default if value is None else value
+            try:
+                numbers[field] = float(value)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"Stages are evaluated by one loss, and {name}={value!r} asks for "
+                    "several, or is no number: fit a model for each."
+                ) from None
+        return loss(**numbers)
+
+    return loss_of
 
 
 @dataclass(frozen=True)
@@ -22,20 +47,135 @@ class AbsoluteError(Loss):
 
 
 @dataclass(frozen=True)
+class AbsolutePower(Loss):
+    """A power of the absolute error, |y - p|^exponent."""
+
+    exponent: float
+    name = "power of the absolute error"
+
+    def value(self, target, predictor):
+        return np.abs(target - predictor) ** self.exponent
+
+
+@dataclass(frozen=True)
 class Pinball(Loss):
     """The pinball loss of a quantile."""
 
-    quantile: float = 0.5
+    level: float = 0.5
     name = "pinball loss"
 
     def value(self, target, predictor):
         error = target - predictor
-        return np.maximum(self.quantile * error, (self.quantile - 1) * error)
+        return np.maximum(self.level * error, (self.level - 1) * error)
+
+
+@dataclass(frozen=True)
+class Expectile(Loss):
+    """The squared error, weighed by ``level`` above the prediction, 1 - level below."""
+
+    level: float = 0.5
+    name = "expectile loss"
+
+    def value(self, target, predictor):
+        error = target - predictor
+        return np.where(error > 0, self.level, 1 - self.level) * error**2
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(Loss):
+    """How far the absolute error exceeds ``epsilon``, to the first or second power."""
+
+    epsilon: float
+    exponent: float = 1.0
+
+    @property
+    def name(self):
+        """Its name in figures."""
+        return f"{'squared ' * (self.exponent == 2)}epsilon-insensitive loss"
+
+    def value(self, target, predictor):
+        excess = np.maximum(np.abs(target - predictor) - self.epsilon, 0)
+        return excess**self.exponent
+
+
+@dataclass(frozen=True)
+class Fair(Loss):
+    """The fair loss, c |r| - c^2 log(1 + |r| / c), with r = y - p."""
+
+    c: float = 1.0
+    name = "fair loss"
+
+    def value(self, target, predictor):
+        size = np.abs(target - predictor) / self.c
+        return self.c**2 * (size - np.log1p(size))
+
+
+@dataclass(frozen=True)
+class LogCosh(Loss):
+    """log(cosh(y - p))."""
+
+    name = "log-cosh loss"
+
+    def value(self, target, predictor):
+        size = np.abs(target - predictor)
+        return size + np.log1p(np.exp(-2 * size)) - np.log(2)
+
+
+@dataclass(frozen=True)
+class RelativeError(Loss):
+    """A power of the absolute error in units of |y|, or of 1 where that is larger."""
+
+    exponent: float = 1.0
+
+    @property
+    def name(self):
+        """Its name in figures."""
+        return f"{'squared ' * (self.exponent == 2)}relative error"
+
+    def value(self, target, predictor):
+        size = np.abs(target - predictor) / np.maximum(np.abs(target), 1)
+        return size**self.exponent
+
+
+@dataclass(frozen=True)
+class SquaredLogError(Loss):
+    """Half the squared difference of log(1 + y) and log(1 + p)."""
+
+    name = "squared logarithmic error"
+    target_range = -1.0, np.inf
+
+    def check_target(self, target):
+        if (target <= -1).any():
+            raise ValueError(
+                "Some values of y are -1 or less: the squared logarithmic error is of "
+                "log(1 + y)."
+            )
+
+    def value(self, target, predictor):
+        least = np.finfo(predictor.dtype).eps
+        logarithm = np.log(np.maximum(1 + predictor, least))
+        return 0.5 * (np.log1p(target) - logarithm) ** 2
+
+
+@dataclass(frozen=True)
+class OfSignedRoots(Loss):
+    """Another loss, of the roots of targets and predictions, with their signs."""
+
+    loss: Loss
+
+    @property
+    def name(self):
+        """Its name in figures."""
+        return f"{self.loss.name} of square roots"
+
+    def value(self, target, predictor):
+        roots = (np.sign(x) * np.sqrt(np.abs(x)) for x in (target, predictor))
+        return self.loss.reported(*roots)
 
 
 @dataclass(frozen=True)
 class HalfDeviance(Loss):
-    """Half the Tweedie deviance of power 1 to 2; 2 is the gamma deviance."""
+    """Half the Tweedie deviance of a power above 1; 2 is the gamma deviance."""
 
     power: float = 2.0
     target_range = 0.0, np.inf
@@ -46,15 +186,19 @@ class HalfDeviance(Loss):
         return f"half {'gamma' if self.power == 2 else 'Tweedie'} deviance"
 
     def check_target(self, target):
-        if self.power == 2 and (target <= 0).any():
+        if self.power >= 2 and (target <= 0).any():
             raise ValueError(
-                "Some values of y are zero or negative: the gamma deviance is of "
-                "positive targets."
+                "Some values of y are zero or negative: the gamma deviance, and "
+                "Tweedie's of a power of 2 or more, is of positive targets."
             )
         if (target < 0).any():
             raise ValueError(
                 "Some values of y are negative: the Tweedie deviance is of targets "
                 "that are not."
+            )
+        if not target.any():
+            raise ValueError(
+                "All of y is zero: the Tweedie model then has no finite minimum."
             )
 
     def value(self, target, predictor):
@@ -71,6 +215,16 @@ class HalfDeviance(Loss):
         return np.maximum(mean, np.finfo(mean.dtype).tiny) ** (self.power / 2)
 
 
+def tweedie(power):
+    """The loss of a Tweedie power; those of the normal distribution and of counts."""
+    if power < 0 or 0 < power < 1:
+        raise ValueError(
+            f"Stages are not evaluated by the Tweedie deviance of power {power:g}, but "
+            "by those of 0, or from 1 on."
+        )
+    return {0: SquaredError(), 1: Poisson()}.get(power) or HalfDeviance(power)
+
+
 @dataclass(frozen=True)
 class LogLoss(Loss):
     """Minus the logarithm of the probability of a row's class, clipped.
@@ -83,24 +237,89 @@ class LogLoss(Loss):
     is_coupled = True
 
     def value(self, target, predictor):
-        least = np.finfo(predictor.dtype).eps
-        chosen = np.einsum("nk...,nk...->n...", target, predictor)
-        return -np.log(np.clip(chosen, least, 1 - least))[:, None]
+        return -np.log(probability_of_class(target, predictor))[:, None]
+
+
+@dataclass(frozen=True)
+class Focal(LogLoss):
+    """The log loss, weighed by ``gamma`` powers of the probability of other classes.
+
+    Rows of the second class weigh ``alpha``, those of the first 1 - alpha.
+    """
+
+    alpha: float
+    gamma: float
+    name = "focal loss"
+
+    def value(self, target, predictor):
+        chosen = probability_of_class(target, predictor)
+        weight = np.where(target[:, 1] > 0, self.alpha, 1 - self.alpha)
+        return -(weight * (1 - chosen) ** self.gamma * np.log(chosen))[:, None]
+
+
+@dataclass(frozen=True)
+class Exponential(LogLoss):
+    """exp(-m), where the probability of the row's class is 1 / (1 + exp(-2 m))."""
+
+    name = "exponential loss"
+
+    def value(self, target, predictor):
+        chosen = probability_of_class(target, predictor)
+        return np.sqrt((1 - chosen) / chosen)[:, None]
+
+
+def probability_of_class(target, predictor):
+    """The probability of every row's class, clipped, (n_samples, ...)."""
+    least = np.finfo(predictor.dtype).eps
+    chosen = np.einsum("nk...,nk...->n...", target, predictor)
+    return np.clip(chosen, least, 1 - least)
 
 
 @dataclass(frozen=True)
 class LogLossOfLabels(Loss):
-    """Minus the logarithm of the probability of a label, or of its absence.
+    """The log loss of the probability of a label, or of a share between 0 and 1.
 
     Shapes: target and predictor (n_samples, n_labels, ...).
     """
 
     name = LogLoss.name
+    target_range = 0.0, 1.0
+
+    def check_target(self, target):
+        if (target < 0).any() or (target > 1).any():
+            raise ValueError(
+                "Some values of y are not between 0 and 1, and this objective is of "
+                "shares, or of labels 0 and 1."
+            )
 
     def value(self, target, predictor):
         least = np.finfo(predictor.dtype).eps
-        observed = np.where(target > 0, predictor, 1 - predictor)
-        return -np.log(np.clip(observed, least, 1 - least))
+        logarithms = (
+            np.log(np.clip(probability, least, 1 - least))
+            for probability in (predictor, 1 - predictor)
+        )
+        of_label, of_absence = logarithms
+        return -(target * of_label + (1 - target) * of_absence)
+
+
+@dataclass(frozen=True)
+class LogLossOfIntensities(LogLossOfLabels):
+    """The log loss of shares, where an intensity p gives the probability 1 - e^-p."""
+
+    target_range = 0.0, np.inf
+
+    def value(self, target, predictor):
+        return super().value(target, -np.expm1(-predictor))
+
+
+@dataclass(frozen=True)
+class OneVersusRest(LogLossOfLabels):
+    """The mean of the log losses of each class against all others.
+
+    Shapes: target and predictor (n_samples, n_classes, ...).
+    """
+
+    name = "log loss of each class against the rest"
 
 
 @dataclass(frozen=True)

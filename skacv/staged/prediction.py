@@ -27,7 +27,7 @@ from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .adapter import label_probabilities, response_of
 from .averages import MeanOfCopies
-from .data import regression_loss, target_of
+from .data import target_of
 from .run import last_of
 
 
@@ -360,7 +360,7 @@ class PredictsByStages(FittedState):
         y = np.asarray(y)
         if not is_classifier(self):
             # Deviances of counts need means above zero.
-            least, _ = regression_loss(self._adapter().minimising).target_range
+            least, _ = self._adapter().regression_loss().target_range
             return self._held_out_estimator(y + 1.0 if least == 0 else y, 0)
         trial = copy(self)
         trial._is_multilabel = is_indicator(y)

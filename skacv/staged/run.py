@@ -5,6 +5,7 @@ A :class:`StagedRun` has a :class:`StagedFit` for the model and for each fold. A
 """
 
 import warnings
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -99,6 +100,17 @@ def counts_of_classes(y):
     )
 
 
+@contextmanager
+def noting_fold(number):
+    """Errors have a note with the number of a fold, if there is one."""
+    try:
+        yield
+    except Exception as error:  # whatever a library may raise
+        if number is not None:
+            error.add_note(f"The fit to the rows of fold {number} of cv failed.")
+        raise
+
+
 @dataclass
 class StagedFit:
     """An estimator on some rows, stage by stage, with rows that are held out of them.
@@ -124,6 +136,8 @@ class StagedFit:
     # What takes the place of the stages if they know the only class of these rows
     # alone; None if there are several, or none.
     one_class: OneClass | None = None
+    # The number of the fold that it leaves out, for errors to name.
+    fold: int | None = None
 
     @classmethod
     def begun(
@@ -137,6 +151,7 @@ class StagedFit:
         offset=None,
         rows=None,
         classes=None,
+        fold=None,
     ):
         """An estimator without stages; the steps before the last are fitted.
 
@@ -145,8 +160,9 @@ class StagedFit:
         stages, pipeline = adapter.begun(), None
         if isinstance(estimator, Pipeline):
             X, rows = X if rows is None else _safe_indexing(X, rows), None
-            pipeline, X, y, params = fitted_before_last(estimator, X, y, params)
-            held_out = transforming(pipeline).transform(held_out)
+            with noting_fold(fold):
+                pipeline, X, y, params = fitted_before_last(estimator, X, y, params)
+                held_out = transforming(pipeline).transform(held_out)
         one_class, weights = None, params.last.get("sample_weight")
         if classes is not None:
             labels = np.unique(y if weights is None else np.asarray(y)[weights > 0])
@@ -154,7 +170,7 @@ class StagedFit:
                 response = response_of(stages.estimator)
                 one_class = OneClass(labels[0], classes, response)
         of_last = stages, X, y, params.last, held_out, offset
-        return cls(*of_last, pipeline, rows, one_class)
+        return cls(*of_last, pipeline, rows, one_class, fold)
 
     def grown(self, n_stages):
         """This fit, which has grown to ``n_stages`` stages."""
@@ -162,7 +178,8 @@ class StagedFit:
         if X is not None and self.rows is not None:
             X = _safe_indexing(X, self.rows)
         try:
-            self.stages.grow(n_stages, X, self.y, self.params)
+            with noting_fold(self.fold):
+                self.stages.grow(n_stages, X, self.y, self.params)
             knows_all = self.one_class is None or len(self.stages.fitted().classes_) > 1
         except Exception:
             if self.one_class is None:

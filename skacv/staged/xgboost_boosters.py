@@ -9,7 +9,19 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import is_classifier
 
+from ..optim.losses import Poisson, PseudoHuber, SquaredError
 from .boosters import Updated, of_both_classes
+from .losses import (
+    AbsoluteError,
+    Expectile,
+    HalfDeviance,
+    LogLoss,
+    LogLossOfLabels,
+    Pinball,
+    SquaredLogError,
+    judged_by,
+    tweedie,
+)
 
 # Objectives of which sums of trees are read; others change them first.
 SUMS = {
@@ -37,19 +49,24 @@ class XGBoost(Updated):
     allowed = {"booster": ("gbtree",), "callbacks": (None,)}
     offset = "base_margin"
     of_columns = ("feature_weights",)
-    regression = frozenset(
-        {
-            *SUMS - {"multi:softmax"},
-            "binary:logistic",
-            "count:poisson",
-            "reg:expectileerror",
-            "reg:gamma",
-            "reg:logistic",
-            "reg:squaredlogerror",
-            "reg:tweedie",
-        }
-    )
-    classification = frozenset({"binary:logistic", "multi:softmax", "multi:softprob"})
+    regression = {
+        "reg:squarederror": judged_by(SquaredError),
+        "reg:squaredlogerror": judged_by(SquaredLogError),
+        "reg:absoluteerror": judged_by(AbsoluteError),
+        "reg:pseudohubererror": judged_by(PseudoHuber, threshold=("huber_slope", 1.0)),
+        "reg:quantileerror": judged_by(Pinball, level=("quantile_alpha", None)),
+        "reg:expectileerror": judged_by(Expectile, level=("expectile_alpha", None)),
+        "reg:logistic": judged_by(LogLossOfLabels),
+        "binary:logistic": judged_by(LogLossOfLabels),
+        "count:poisson": judged_by(Poisson),
+        "reg:gamma": judged_by(HalfDeviance),
+        "reg:tweedie": judged_by(tweedie, power=("tweedie_variance_power", 1.5)),
+    }
+    classification = {
+        "binary:logistic": judged_by(LogLoss),
+        "multi:softmax": judged_by(LogLoss),
+        "multi:softprob": judged_by(LogLoss),
+    }
 
     def n_planned(self):
         return self.estimator.get_num_boosting_rounds()

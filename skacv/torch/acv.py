@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._any_optimiser.alongside import FollowedLoop
 from .._any_optimiser.run import OptimiserRun
+from .losses import row_loss
 from .model import TorchBackend
 
 
@@ -80,7 +81,9 @@ class TrajectoryACV:
         at its parameters, which are not changed. The prediction for a row must not
         depend on other rows (batch normalisation) or on chance (dropout).
     loss : callable
-        ``loss(y, prediction)``, one number per row: (n,), not their mean.
+        ``loss(y, prediction)``, one number per row: (n,), not their mean. Usual losses
+        of torch, such as ``torch.nn.MSELoss()`` or ``torch.nn.functional.huber_loss``,
+        are known, and called as torch has them, (prediction, target), row by row.
     optimizer : callable
         ``optimizer(params)``, an optimiser of a list of tensors, such as ``lambda
         params: torch.optim.Adam(params, 1e-2)``. It must be elementwise, so that
@@ -124,7 +127,7 @@ class TrajectoryACV:
 
     @property
     def _model(self):
-        return TorchBackend(**vars(self))
+        return TorchBackend(**vars(self) | {"loss": row_loss(self.loss)})
 
     def run(
         self, X: Any, y: Any, n_steps: int, batches: Iterable[ArrayLike] | None = None

@@ -10,6 +10,7 @@ from torch.utils.data import default_collate
 from .._any_optimiser.backend import Backend
 from . import linearised
 from .data import TensorRows, as_tensors, losses_on
+from .losses import row_loss
 from .updates import Updates, check_elementwise
 
 
@@ -82,6 +83,7 @@ class TorchBackend(Backend):
     # ---- arrays
 
     losses = staticmethod(losses_on)
+    row_loss = staticmethod(row_loss)
 
     @staticmethod
     def rows_of(tensor, rows):

@@ -121,6 +121,16 @@ def test_noisy_rows_have_wider_intervals(rng):
     assert widths["quantiles"][noisy].mean() > 1.5 * widths["quantiles"][quiet].mean()
 
 
+def test_folds_from_an_iterator(rng):
+    X, y = drawn(rng, 60)
+    parts = trees(0.1), trees(0.9)
+    found = ConformalizedQuantiles(*parts, cv=FOLDS.split(X)).fit(X, y)
+    expected = ConformalizedQuantiles(*parts, cv=FOLDS).fit(X, y)
+    np.testing.assert_array_equal(
+        found.predict_interval(X, 0.8), expected.predict_interval(X, 0.8)
+    )
+
+
 def test_frames_pipelines_and_pickles(rng):
     X, y = drawn(rng, 60)
     X = pd.DataFrame(X, columns=list("abc"))
@@ -149,6 +159,35 @@ def test_where_residuals_alone_are_kept(rng, set_limits):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("library", "name", "settings", "offset"),
+    [
+        ("lightgbm", "LGBMRegressor", {"verbose": -1}, "init_score"),
+        ("xgboost", "XGBRegressor", {}, "base_margin"),
+    ],
+)
+def test_offsets_are_refused_with_the_way_out(library, name, settings, offset, rng):
+    cls = getattr(pytest.importorskip(library), name)
+    X, noise = drawn(rng, 200)
+    offsets = rng.uniform(5, 9, len(X))
+    parts = []
+    for quantile in (0.1, 0.9):
+        loss = {"objective": "quantile", "alpha": quantile}
+        if library == "xgboost":
+            loss = {"objective": "reg:quantileerror", "quantile_alpha": quantile}
+        parts.append(cls(n_estimators=20, max_depth=2, n_jobs=1, **loss, **settings))
+    model = ConformalizedQuantiles(*parts, cv=FOLDS)
+    with pytest.raises(
+        ValueError, match=f"would leave out {offset}.* fit y - {offset}"
+    ):
+        model.fit(X, noise + offsets, **{offset: offsets})
+    assert not hasattr(model, "lower_")
+    ends = model.fit(X[:150], noise[:150]).predict_interval(X[150:], 0.8)
+    target = noise[150:] + offsets[150:]
+    ends += offsets[150:, None]
+    assert 0.6 < np.mean((ends[:, 0] <= target) & (target <= ends[:, 1])) < 0.95
+
+
 def test_what_is_refused(rng):
     X, y = drawn(rng, 60)
     model = ConformalizedQuantiles(trees(0.1), trees(0.9))
@@ -160,6 +199,9 @@ def test_what_is_refused(rng):
     with pytest.raises(ValueError, match=r"draws other folds .* a random_state"):
         other.fit(X, y)
     assert not hasattr(other, "lower_")
+    # Also where targets differ by less than any absolute tolerance.
+    with pytest.raises(ValueError, match=r"draws other folds"):
+        other.fit(X, 1e-12 * y)
     with pytest.raises(ValueError, match="'lower' parameter"):
         ConformalizedQuantiles("trees", trees(0.9)).fit(X, y)
     model.fit(X, y)

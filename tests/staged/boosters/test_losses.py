@@ -8,9 +8,9 @@ from sklearn.metrics import (
 )
 
 from skacv import Staged
-from skacv.optim.losses import Poisson, SquaredError
-from skacv.staged.data import regression_loss
-from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball
+from skacv.optim.losses import Huber, Poisson, PseudoHuber, SquaredError
+from skacv.staged.adapters import staged_adapter_of
+from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball, RelativeError
 
 from .cases import booster, named, table
 
@@ -45,8 +45,10 @@ def test_stages_are_judged_by_the_loss_of_their_trees(name, settings):
     [
         ("LGBMRegressor", {"objective": "quantile"}, Pinball(0.9)),
         ("CatBoostRegressor", {"loss_function": "Quantile"}, Pinball(0.5)),
-        ("LGBMRegressor", {"objective": "mape"}, AbsoluteError()),
-        ("CatBoostRegressor", {"loss_function": "Huber:delta=2"}, AbsoluteError()),
+        ("LGBMRegressor", {"objective": "mae"}, AbsoluteError()),
+        ("LGBMRegressor", {"objective": "mape"}, RelativeError()),
+        ("CatBoostRegressor", {"loss_function": "Huber:delta=2"}, Huber(2.0)),
+        ("LGBMRegressor", {"objective": "huber"}, Huber(0.9)),
         (
             "LGBMRegressor",
             {"objective": "tweedie", "tweedie_variance_power": 1.2},
@@ -64,7 +66,12 @@ def test_stages_are_judged_by_the_loss_of_their_trees(name, settings):
         ),
         ("LGBMRegressor", {"application": "poisson"}, Poisson()),
         ("LGBMRegressor", {"objective_type": "gamma"}, HalfDeviance(2.0)),
-        ("XGBRegressor", {"objective": "reg:pseudohubererror"}, AbsoluteError()),
+        ("XGBRegressor", {"objective": "reg:pseudohubererror"}, PseudoHuber(1.0)),
+        (
+            "XGBRegressor",
+            {"objective": "reg:pseudohubererror", "huber_slope": 0.3},
+            PseudoHuber(0.3),
+        ),
         ("XGBRegressor", {}, SquaredError()),
         ("LGBMRegressor", {}, SquaredError()),
         ("CatBoostRegressor", {}, SquaredError()),
@@ -72,7 +79,7 @@ def test_stages_are_judged_by_the_loss_of_their_trees(name, settings):
     ids=named,
 )
 def test_losses_by_their_names(name, settings, loss):
-    assert regression_loss(booster(name, **settings)) == loss
+    assert staged_adapter_of(booster(name, **settings)).regression_loss() == loss
 
 
 @pytest.mark.parametrize(
@@ -87,7 +94,9 @@ def test_losses_by_their_names(name, settings, loss):
     ids=named,
 )
 def test_several_quantiles_are_refused(name, settings):
-    with pytest.raises(ValueError, match="evaluated by one quantile"):
+    with pytest.raises(
+        ValueError, match=r"by one loss, and .*alpha=.* asks for several"
+    ):
         Staged(booster(name, **settings), cv=3).fit(*table())
 
 

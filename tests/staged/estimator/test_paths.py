@@ -29,9 +29,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 from sklearn.tree import DecisionTreeClassifier
 
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
-from skacv.optim.losses import Poisson, SquaredError
 from skacv.staged import losses
-from skacv.staged.data import regression_loss
 
 from .cases import SMALL, assert_same_fits, boosted
 
@@ -274,28 +272,6 @@ def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, set_limits):
 
 
 # ------------------------------------------------------------------ names of losses
-
-
-def test_losses_by_their_names():
-    class Named:
-        def __init__(self, **params):
-            self.params = params
-
-        def get_params(self, deep=True):
-            return self.params
-
-    for params, expected in [
-        ({"loss_function": "Quantile:alpha=0.3"}, losses.Pinball(0.3)),
-        ({"objective": "reg:tweedie"}, losses.HalfDeviance(1.5)),
-        (
-            {"objective": "tweedie", "tweedie_variance_power": 1.2},
-            losses.HalfDeviance(1.2),
-        ),
-        ({"objective": "count:poisson"}, Poisson()),
-        ({"objective": "reg:squarederror"}, SquaredError()),
-        ({"objective": None}, SquaredError()),
-    ]:
-        assert regression_loss(Named(**params)) == expected
 
 
 def test_half_deviances_are_those_of_metrics(rng):

@@ -7,16 +7,18 @@ from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
     StackingRegressor,
 )
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, PoissonRegressor
 from sklearn.model_selection import KFold
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from skacv import RowSummary, Staged, TrajectoryLasso
+from skacv import RowSummary, Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.staged.estimator import recorded
 
 from .cases import SMALL, boosted
@@ -95,3 +97,46 @@ def test_which_estimators_are_wrapped():
     pipe = make_pipeline(StandardScaler(), TrajectoryLasso())
     assert recorded(pipe) is pipe
     assert recorded(boosted(verbose=1), n_jobs=2).get_params(deep=False)["verbose"]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        boosted(loss="poisson"),
+        RandomForestRegressor(3, criterion="poisson", min_samples_leaf=9),
+        Staged(PoissonRegressor(max_iter=2)),
+        MultiOutputRegressor(boosted(loss="poisson")),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.parametrize("fold", [0, 1])
+def test_folds_of_counts_that_are_all_zero_are_named(estimator, fold, data):
+    X, _ = data
+    counts = np.arange(60) % 3
+    weights = np.ones(60)
+    counts[:20] = 0
+    splits = [(np.arange(20, 60), np.arange(20)), (np.arange(20), np.arange(20, 60))]
+    if fold == 0:
+        splits.reverse()
+    is_of_outputs = isinstance(estimator, MultiOutputRegressor)
+    y = np.stack([counts, counts], axis=1) if is_of_outputs else counts
+    model = TrajectoryEarlyStoppingCV(estimator, cv=splits, criterion="cv")
+    message = f"fold {fold} of cv fits to: All of y is zero"
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    # A count in a row of weight zero is none.
+    y[3], weights[3] = 5, 0
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, sample_weight=weights)
+    model.fit(X, y)
+
+
+def test_errors_of_libraries_name_the_fold(data):
+    catboost = pytest.importorskip("catboost")
+    X, y = data
+    y[:30] = 1.0  # of which CatBoost makes no model
+    trees = catboost.CatBoostRegressor(iterations=3, depth=2, allow_writing_files=False)
+    splits = [(np.arange(20, 60), np.arange(20)), (np.arange(20), np.arange(20, 60))]
+    with pytest.raises(Exception, match="All train targets are equal") as raised:
+        Staged(trees, cv=splits).fit(X, y)
+    assert raised.value.__notes__ == ["The fit to the rows of fold 1 of cv failed."]
