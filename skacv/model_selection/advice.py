@@ -13,6 +13,7 @@ from .._estimator.parameters import is_auto
 from .._typing import Method
 from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, blocks
+from ..staged.estimator import Staged
 
 # What users of other packages should write instead of their keywords.
 HINTS = {
@@ -96,6 +97,35 @@ def warn_of_limits(compared, is_default, least_weight=0.1):
             f"The chosen iterate{which}, {t} of {iterations[-1]} {limit.unit}, is "
             f"{where} of a run that was still improving: {limit.advice}{instead}.",
             ConvergenceWarning,
+        )
+
+
+def warn_of_constants(compared, y):
+    """Warn where the stage that is kept is worse than a constant, with the cause.
+
+    Their paths begin with the loss of a constant, which no stage predicts. Worse is a
+    loss that is larger by more than the standard error of the difference over folds.
+    """
+    if compared.criterion.name != "cv":
+        return  # a scorer, which may rank stages otherwise than their loss
+    for name, index in compared.best_indices.items():
+        candidate, run = compared.candidates[index], compared.runs[index]
+        # In a blend such a member may help others.
+        is_alone = compared.weights[name] == 1
+        if not (is_alone and isinstance(run.estimator, Staged)):
+            continue
+        t, by_fold = compared.choices[index].iteration, run.estimator.cv_fold_path_
+        constant, kept = run.path[[0, t]]
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = np.std(by_fold[t] - by_fold[0], ddof=min(1, by_fold.shape[1] - 1))
+        if not kept - constant > spread / np.sqrt(by_fold.shape[1]):
+            continue
+        which = f" of {name!r}" if len(compared.weights) > 1 else ""
+        warn(
+            f"The chosen stage{which} is worse than a constant, the mean of y or the "
+            f"shares of the classes: its held-out loss is {kept:.3g}, that of the "
+            f"constant {constant:.3g}. {run.estimator._why_worse(candidate.X, y)}",
+            UserWarning,
         )
 
 

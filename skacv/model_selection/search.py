@@ -38,6 +38,7 @@ from ..staged import Staged
 from .advice import (
     groups_of_copies,
     names_encoder,
+    warn_of_constants,
     warn_of_copies,
     warn_of_limits,
 )
@@ -590,6 +591,8 @@ class Search:
         compared, owner = self.compared, self.owner
         warn_of_failures(self.failures, len(self.listed))
         warn_of_limits(compared, owner.estimator is None)
+        if owner.estimator is not None:  # the default models are not the user's
+            warn_of_constants(compared, self.y)
         if self.copies is not None:
             folds = ESTIMATES["cv"].setting(self.runs[compared.index].estimator)
             name = self.criterion.estimate.name

@@ -182,6 +182,16 @@ class StagedAdapter(ABC):
         params = self.estimator.get_params(deep=False)
         return loss_named_in(params, self.loss_parameters, losses)
 
+    def why_worse(self, X, y):
+        """Why stages may be worse than a constant, for a warning.
+
+        ``X`` is None where other steps have changed it.
+        """
+        return (
+            "Its columns may say nothing about y, or its steps or members fit noise: "
+            "make them smaller."
+        )
+
     def cloned(self):
         """A clone of the estimator."""
         return clone(self.estimator)

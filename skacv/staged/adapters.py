@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from itertools import islice
 
 import numpy as np
+from scipy import sparse
 from sklearn import ensemble, linear_model, multioutput
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array
@@ -253,6 +254,18 @@ class Passes(SnapshotAdapter):
             partial(EpsilonInsensitive, exponent=2.0), epsilon=("epsilon", 0.1)
         ),
     }
+
+    def why_worse(self, X, y):
+        name, scales = type(self.estimator).__name__, None
+        if not sparse.issparse(X) and np.asarray(X).dtype.kind in "fiu":
+            scales = np.sqrt(np.mean(np.square(X, dtype=float), axis=0))
+        if scales is None or scales.max() < 3 * max(scales.min(), 1):
+            return "Its steps may be too large: set a smaller learning rate."
+        return (
+            f"{name} takes steps of one size for all columns, whose root mean squares "
+            f"are from {scales.min():.3g} to {scales.max():.3g}: put StandardScaler "
+            f"before it, as make_pipeline(StandardScaler(), {name}()) does."
+        )
 
     def grow(self, n_stages, X, y, params):
         estimator = self.estimator

@@ -37,6 +37,8 @@ RESOLVED_FROM_Y = {
     "ctr_target_border_count",
     "simple_ctr",
 }
+# Losses whose predictions are exponentials of sums of trees.
+EXPONENTS = "Poisson", "Tweedie"
 # Resolved parameters that depend on earlier trees.
 RESOLVED_FROM_TREES = {"iterations", "boost_from_average"}
 
@@ -140,6 +142,16 @@ class CatBoost(SumsOfLeaves):
         of_last = params.get("scale_pos_weight")
         return np.r_[np.ones(len(classes) - 1), 1.0 if of_last is None else of_last]
 
+    def why_worse(self, X, y):
+        is_exponent = str(self.objective()).startswith(EXPONENTS)
+        if not is_exponent or 0.1 < np.mean(y) < 10:
+            return super().why_worse(X, y)
+        return (
+            "With this loss CatBoost begins with the prediction 1, which is far from "
+            f"the mean of y, {np.mean(y):.3g}: divide y by its mean, and multiply "
+            "predictions by it."
+        )
+
     def cloned(self):
         # ``clone`` refuses lists, such as cat_features, which are copied when read.
         return type(self.estimator)(**self.estimator.get_params())
@@ -236,7 +248,7 @@ class CatBoost(SumsOfLeaves):
         if is_classifier(self.estimator):
             is_softmax = sums.shape[2] > 1 and loss != "MultiClassOneVsAll"
             return softmax(sums, axis=2) if is_softmax else expit(sums)
-        return np.exp(sums) if loss.startswith(("Poisson", "Tweedie")) else sums
+        return np.exp(sums) if loss.startswith(EXPONENTS) else sums
 
 
 class _Until:

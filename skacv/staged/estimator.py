@@ -436,17 +436,8 @@ class Staged(
                 None if part is None else _safe_indexing(part, held_out)
                 for part in (X, offset)
             )
-            return StagedFit.begun(
-                self.estimator,
-                adapter,
-                X,
-                y,
-                params,
-                *held_out_of,
-                rows,
-                classes,
-                fold,
-            )
+            of_rows = X, y, params, *held_out_of, rows, classes, fold
+            return StagedFit.begun(self.estimator, adapter, *of_rows)
 
         def begun_on(fitted, held_out, fold=None):
             y_fitted = _safe_indexing(y, fitted)
@@ -561,6 +552,12 @@ class Staged(
             return attributes["_loss"]
         # As other classifiers name it.
         return Logistic() if len(attributes["classes_"]) == 2 else Multinomial()
+
+    def _why_worse(self, X, y):
+        """Why no stage may be better than a constant, and what to do."""
+        adapter = self._adapter()
+        is_last = last_of(self.estimator) is self.estimator
+        return adapter.why_worse(X if is_last else None, y)
 
     def _check_loss_chooses(self):
         """Raise if paths have another loss than the fit: a scorer must choose then."""

@@ -15,7 +15,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import (
     log_loss,
     mean_absolute_error,
@@ -60,7 +60,6 @@ def half(deviance):
             RandomForestRegressor(3, criterion="absolute_error", random_state=0),
             mean_absolute_error,
         ),
-        (SGDRegressor(loss="epsilon_insensitive", max_iter=3), mean_absolute_error),
     ],
     ids=lambda value: getattr(value, "__name__", re.sub(r"\W+", "-", str(value))[-40:]),
 )
