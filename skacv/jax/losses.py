@@ -32,7 +32,7 @@ def row_loss(loss: Any) -> Callable[..., Any]:
     Any other function is taken to have these arguments.
     """
     function = loss.func if isinstance(loss, partial) else loss
-    if getattr(function, "__module__", "").partition(".")[0] != "optax":
+    if not any(function is one for one in vars(optax.losses).values()):
         return loss
     if function in OF_NUMBERS and not getattr(loss, "args", ()):
         return NumberLoss(loss)
