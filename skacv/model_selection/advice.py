@@ -65,11 +65,13 @@ def names_encoder(owner, X):
 def warn_of_limits(compared, is_default, least_weight=0.1):
     """Warn of members that are kept at the end of a run that was still improving.
 
+    Returned are their names.
+
     Members below ``least_weight`` hardly change what a blend predicts. ``is_default``
     says whether members are those of the default portfolio, whose limits are not the
     user's.
     """
-    weights = compared.weights
+    weights, warned = compared.weights, set()
     for name, index in compared.best_indices.items():
         run, t = compared.runs[index], compared.choices[index].iteration
         limit = run.estimator._ended_by() if weights[name] >= least_weight else None
@@ -98,13 +100,16 @@ def warn_of_limits(compared, is_default, least_weight=0.1):
             f"{where} of a run that was still improving: {limit.advice}{instead}.",
             ConvergenceWarning,
         )
+        warned.add(name)
+    return warned
 
 
-def warn_of_constants(compared, y):
+def warn_of_constants(compared, y, limited):
     """Warn where the stage that is kept is worse than a constant, with the cause.
 
     Their paths begin with the loss of a constant, which no stage predicts. Worse is a
     loss that is larger by more than the standard error of the difference over folds.
+    ``limited`` are names of members of which a warning says that they may improve.
     """
     if compared.criterion.name != "cv":
         return  # a scorer, which may rank stages otherwise than their loss
@@ -112,7 +117,7 @@ def warn_of_constants(compared, y):
         candidate, run = compared.candidates[index], compared.runs[index]
         # In a blend such a member may help others.
         is_alone = compared.weights[name] == 1
-        if not (is_alone and isinstance(run.estimator, Staged)):
+        if name in limited or not (is_alone and isinstance(run.estimator, Staged)):
             continue
         t, by_fold = compared.choices[index].iteration, run.estimator.cv_fold_path_
         constant, kept = run.path[[0, t]]

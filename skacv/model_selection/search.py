@@ -590,9 +590,9 @@ class Search:
         """Warn if another call is likely to do better, and report the result."""
         compared, owner = self.compared, self.owner
         warn_of_failures(self.failures, len(self.listed))
-        warn_of_limits(compared, owner.estimator is None)
+        limited = warn_of_limits(compared, owner.estimator is None)
         if owner.estimator is not None:  # the default models are not the user's
-            warn_of_constants(compared, self.y)
+            warn_of_constants(compared, self.y, limited)
         if self.copies is not None:
             folds = ESTIMATES["cv"].setting(self.runs[compared.index].estimator)
             name = self.criterion.estimate.name

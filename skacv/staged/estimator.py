@@ -31,7 +31,7 @@ from .._compat import (
 )
 from .._estimator.data.checks import summed, target_array
 from .._estimator.data.training_data import replace_fitted
-from .._estimator.delegation import routed
+from .._estimator.delegation import routed, samplers_of
 from .._estimator.estimates.advice import INSTEAD
 from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.folds import folds_of, splitter_of
@@ -556,8 +556,15 @@ class Staged(
     def _why_worse(self, X, y):
         """Why no stage may be better than a constant, and what to do."""
         adapter = self._adapter()
-        is_last = last_of(self.estimator) is self.estimator
-        return adapter.why_worse(X if is_last else None, y)
+        if not isinstance(self.estimator, Pipeline):
+            return adapter.why_worse(X, y)
+        if samplers_of(self.estimator) and is_classifier(self):
+            return (
+                "Samplers change the shares of the classes, and with them the "
+                "probabilities: set criterion to a scorer, such as "
+                "criterion='balanced_accuracy'."
+            )
+        return adapter.why_worse(None, y)
 
     def _check_loss_chooses(self):
         """Raise if paths have another loss than the fit: a scorer must choose then."""

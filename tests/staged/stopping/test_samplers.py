@@ -101,6 +101,8 @@ def check_is_the_loop(model, pipe, X, y):
     return refit
 
 
+# Sampled classes have other shares, so that probabilities are worse than a constant.
+@pytest.mark.filterwarnings("ignore:The chosen stage is worse .* Samplers change")
 @pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
 def test_folds_are_sampled_as_by_a_loop(steps, data):
     X, y = data
@@ -302,7 +304,8 @@ def test_errors_of_samplers_have_the_rows_of_each_class(data):
     many = over.SMOTE(k_neighbors=n_rare - 2)  # enough in all rows, not in a fold
     with pytest.raises(ValueError, match="n_neighbors") as found:
         Staged(piped(many, trees()), cv=FOLDS).fit(X, y)
-    (note,) = found.value.__notes__
+    note, number = found.value.__notes__
+    assert number == "The fit to the rows of fold 0 of cv failed."
     assert f"{2 * n_rare // 3} of 'rare', " in note
     assert "SMOTE(k_neighbors=2)" in note
 

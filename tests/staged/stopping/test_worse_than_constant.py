@@ -78,7 +78,7 @@ def test_catboost_begins_far_from_large_counts():
     claims = np.where(rng.random(120) < 0.6, 0, np.exp(2 * rng.normal(size=120) + 3))
     trees = catboost.CatBoostRegressor(
         loss_function="Tweedie:variance_power=1.6",
-        iterations=60,
+        iterations=400,
         verbose=0,
         allow_writing_files=False,
         thread_count=1,
