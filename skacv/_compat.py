@@ -210,6 +210,17 @@ def is_foreign_type(array):
     return is_tensor or hasattr(array, "__array_namespace__")
 
 
+def request_of(estimator, method):
+    """What an estimator says of ``sample_weight``: True, False, a name; None: nothing.
+
+    None is also the answer where its method has no such argument.
+    """
+    if not isinstance(estimator, BaseEstimator):
+        return None
+    requests = getattr(estimator._get_metadata_request(), method).requests
+    return requests.get("sample_weight")
+
+
 def class_weights(class_weight, classes, y, sample_weight):
     """The weight of every class; newer versions balance the weights of the rows."""
     weighted = {"sample_weight"} & signature(compute_class_weight).parameters.keys()

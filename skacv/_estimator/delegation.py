@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from copy import copy
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 from sklearn import get_config
@@ -14,7 +15,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import available_if
+from .._compat import available_if, request_of
 from .._typing import Method
 
 
@@ -81,6 +82,34 @@ def weights_for(step, sample_weight):
         return {}
     is_asked_for = request.fit.requests.get("sample_weight") is True
     return {"sample_weight": sample_weight} if is_asked_for else {}
+
+
+def request_weights(estimator, methods):
+    """Let a model request ``sample_weight`` where it, or its last step, says nothing.
+
+    Steps before that say nothing get none, as where metadata are not routed.
+    """
+    if not get_config()["enable_metadata_routing"]:
+        return
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps[:-1]:
+            if "fit" in methods and request_of(step, "fit") is None:
+                _set_request(step, "fit", False)
+        request_weights(estimator.steps[-1][1], methods)
+        return
+    for method in methods:
+        if request_of(estimator, method) is None:
+            _set_request(estimator, method, True)
+    # Staged, and one model for each output, pass them on.
+    if hasattr(estimator, "estimator"):
+        request_weights(estimator.estimator, methods)
+
+
+def _set_request(estimator, method, request):
+    """Set what an estimator says of ``sample_weight`` in one of its methods, if any."""
+    is_argument = "sample_weight" in signature(getattr(estimator, method)).parameters
+    if is_argument and hasattr(estimator, f"set_{method}_request"):
+        getattr(estimator, f"set_{method}_request")(sample_weight=request)
 
 
 def last_step(estimator, X=None):

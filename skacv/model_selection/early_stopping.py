@@ -435,21 +435,31 @@ class TrajectoryEarlyStoppingCV(
         search.advise()
         return self
 
-    def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> float:
         """Score of the chosen iterate, from the ``score`` method of its estimator.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
         **params : dict
-            Passed on to the estimator's ``score``, such as ``sample_weight``.
+            Passed on to the estimator's ``score``.
 
         Returns
         -------
         float
         """
         chosen = self._chosen()
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
         receiver = self._receiver(self.best_member_)
         params = routed(self, "score", receiver, "score", params)
         return chosen.score(X, y, **params)

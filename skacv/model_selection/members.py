@@ -24,9 +24,10 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
 )
 
-from .._compat import Composition, _num_samples
+from .._compat import Composition, _num_samples, request_of
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.delegation import request_weights
 from .._estimator.estimates.folds import ShuffledFolds, row_numbers, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import (
@@ -481,6 +482,19 @@ class ComposedOfMembers(Composition):
             )
         return members
 
+    def _weighed_methods(self):
+        """Methods of which members get weights if they do not say whether they do.
+
+        These are all of default members, which nobody else can ask, and otherwise those
+        of which this object requests weights.
+        """
+        methods = []
+        for method in ("fit", "score"):
+            request = request_of(self, method)
+            if request or (request is None and self.estimator is None):
+                methods.append(method)
+        return methods
+
     def _receiver(self, name):
         """The name of a member in metadata routing."""
         is_portfolio = self.estimator is None or isinstance(self.estimator, list)
@@ -496,6 +510,9 @@ class ComposedOfMembers(Composition):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         mapping.add(caller="score", callee="score")
         router = MetadataRouter(owner=self)
+        own_requests = request_of(self, "fit"), request_of(self, "score")
+        if self.estimator is None or any(isinstance(r, str) for r in own_requests):
+            router.add_self_request(self)
         members = self._members()
         if self.estimator is None and self.task == "auto":  # any that fit may take
             members = [
@@ -504,8 +521,10 @@ class ComposedOfMembers(Composition):
                 for name, member, *_ in portfolio()
             ]
         for name, member in members:
+            member = clone(member)
+            request_weights(member, self._weighed_methods())
             if self.cv is not None:
-                member = clone(member).set_params(cv=self.cv)
+                member.set_params(cv=self.cv)
             router.add(method_mapping=mapping, **{self._receiver(name): member})
         if self.criterion not in ("auto", *ESTIMATES):
             router.add(

@@ -29,6 +29,7 @@ from .._estimator.data.checks import (
     with_stand_ins,
 )
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.delegation import request_weights
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.fitted_state import chosen_iterate
 from .._estimator.estimates.readers import ESTIMATES
@@ -157,8 +158,8 @@ class Search:
         self.is_portfolio = owner.estimator is None or isinstance(owner.estimator, list)
         if owner.time_limit is not None:
             self.deadline = Deadline(owner.time_limit)
-        params, self.params = self.params, {}
-        for name, value in params.items():
+        self.passed_params, self.params = self.params, {}
+        for name, value in self.passed_params.items():
             value = value if self.is_collection else on_host(value)
             if value is not None:
                 self.params[name] = value
@@ -250,8 +251,16 @@ class Search:
     def list_candidates(self):
         """Make an estimator of every member and combination of its parameters."""
         owner, candidates = self.owner, []
+        weights, weighed = self.params.get("sample_weight"), owner._weighed_methods()
         if get_config()["enable_metadata_routing"]:
-            self.routed = process_routing(owner, "fit", **self.params)
+            routed = dict(self.params)
+            if owner.class_weight is not None:
+                # Weights of classes are for all members; rows may have some of their
+                # own, which are routed.
+                weighed = {*weighed, "fit"}
+                if self.passed_params.get("sample_weight") is None:
+                    del routed["sample_weight"]
+            self.routed = process_routing(owner, "fit", **routed)
         names, self.fit_params = next(zip(*self.members)), {}
         grids = {}
         if owner.param_grid is not None:
@@ -261,14 +270,18 @@ class Search:
         for name, member in self.members:
             params = self.params
             if self.routed is not None:
-                params = self.routed[owner._receiver(name)]["fit"]
+                params = dict(self.routed[owner._receiver(name)]["fit"])
+                if owner.class_weight is not None:
+                    params["sample_weight"] = weights
             self.fit_params[name] = params
-            if self.rule == "blend" and isinstance(member, Staged):
-                check_has_no_offset(name, member, params)
             for combination in grids.get(name, [{}]):
                 candidates.append(candidate_of(name, member, combination))
+                request_weights(candidates[-1].estimator, weighed)
         if owner.cv is not None:
             give_folds(candidates, owner.cv, type(owner).__name__)
+        for name, _, estimator, *_ in candidates if self.rule == "blend" else ():
+            if isinstance(estimator, Staged):
+                check_has_no_offset(name, estimator, self.fit_params[name])
         self.candidates, self.listed = [], []
         for group, candidate in enumerate(candidates):
             candidate = candidate._replace(X=self.X, group=group)
