@@ -119,6 +119,8 @@ def warn_of_constants(compared, y, limited):
         is_alone = compared.weights[name] == 1
         if name in limited or not (is_alone and isinstance(run.estimator, Staged)):
             continue
+        if run.estimator._offset is not None:
+            continue  # stages add to it, and the constant does not
         t, by_fold = compared.choices[index].iteration, run.estimator.cv_fold_path_
         constant, kept = run.path[[0, t]]
         with np.errstate(over="ignore", invalid="ignore"):

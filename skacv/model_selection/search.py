@@ -228,7 +228,7 @@ class Search:
         params, class_weight = self.params, self.owner.class_weight
         if self.has_rows and self.y is not None:
             check_target(self.y, self.of_classes)
-            self.n_rows = _num_samples(self.X)
+            self.n_rows = len(self.y)  # X may be no table, which members refuse
             if "sample_weight" in params:
                 weights = validated_weights(params["sample_weight"], self.n_rows)
                 params["sample_weight"] = weights
