@@ -54,6 +54,11 @@ def routed(owner, caller, receiver, method, params):
     return process_routing(owner, caller, **params)[receiver][method]
 
 
+def class_of(estimator):
+    """The class that errors name: that of the user's estimator inside of ``Staged``."""
+    return type(getattr(estimator, "_in_stages", estimator)).__name__
+
+
 def samplers_of(estimator):
     """Names and steps of a pipeline that change rows, as imbalanced-learn's do."""
     steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []

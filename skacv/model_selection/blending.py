@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from .._estimator.delegation import class_of
 from .._estimator.estimates.fitted_state import MOST_RESIDUALS
 from .._estimator.estimates.held_out import HeldOutLosses
 from ..optim.losses import SquaredError
@@ -62,7 +63,7 @@ class BlendTask:
             if not hasattr(estimator, "predict_proba"):
                 raise ValueError(
                     "rule='blend' averages the probabilities of classifiers, and the "
-                    f"member {member!r} ({type(estimator).__name__}) has no "
+                    f"member {member!r} ({class_of(estimator)}) has no "
                     "predict_proba: leave it out, or take rule='min'."
                 )
         y = np.asarray(y, dtype=None if of_classes else np.float64)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator.delegation import delegated, fitted_part, last_step
+from .._estimator.delegation import class_of, delegated, fitted_part, last_step
 from .._estimator.docstrings import INTERVALS, SETS, documented
 
 
@@ -17,7 +17,7 @@ def _estimator_has(name):
     def check(self):
         if "estimator_" in vars(self):
             if not hasattr(self.estimator_, name):
-                model = type(self.estimator_).__name__
+                model = class_of(self.estimator_)
                 raise AttributeError(f"The chosen model, {model}, has no {name}.")
             return True
         return all(hasattr(member, name) for _, member in self._members())

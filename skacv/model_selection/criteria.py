@@ -11,6 +11,7 @@ list it in ``RULES``. ``rule="blend"`` is none of these: it combines members
 """
 
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import reduce
 from typing import Any
 
@@ -20,6 +21,7 @@ from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host
+from .._estimator.delegation import class_of
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 from .._estimator.parameters import is_auto, is_off
 from .._warnings import warn
@@ -93,7 +95,7 @@ def not_computed(estimator, estimate, attribute):
     """The error of a fit without an estimate, such as leave-one-out of two rows."""
     needed = (
         f"criterion={estimate.name!r} needs {attribute}, which this fit of "
-        f"{type(estimator).__name__} has not computed. {estimate.limits}"
+        f"{class_of(estimator)} has not computed. {estimate.limits}"
     )
     return ValueError(needed.rstrip())
 
@@ -166,7 +168,7 @@ class PathCriterion(Criterion):
         losses = self.losses(estimator)
         if losses is None:
             raise ValueError(
-                f"Members have held out different rows, and {type(estimator).__name__} "
+                f"Members have held out different rows, and {class_of(estimator)} "
                 "does not provide the losses of the rows that all have held out: use a "
                 "scorer as criterion, or members that hold out the same rows."
             )
@@ -183,12 +185,37 @@ def scorer_of(scoring):
         return (check_scoring if callable(scoring) else get_scorer)(scoring=scoring)
     except ValueError as error:
         names = ", ".join(map(repr, ["auto", *ESTIMATES]))
+        nearest = nearest_names(scoring) if isinstance(scoring, str) else []
+        meant = f"Did you mean {', '.join(map(repr, nearest))}? " if nearest else ""
         raise ValueError(
-            f"criterion must be one of {names}, the name of a scorer "
+            f"{meant}criterion must be one of {names}, the name of a scorer "
             "(sklearn.metrics.get_scorer_names() lists them) or a callable "
             "scorer(estimator, X, y), such as make_scorer makes of a metric, got "
             f"{scoring!r}."
         ) from error
+
+
+# What other packages call scorers.
+OTHER_NAMES = {"aucpr": "average_precision", "prauc": "average_precision"}
+
+
+def nearest_names(name, most=3):
+    """Criteria that a name may mean: they contain it, or it is their initials."""
+    criteria = [*ESTIMATES, *get_scorer_names()]
+    letters = {criterion: criterion.replace("_", "") for criterion in criteria}
+    plain = "".join(filter(str.isalnum, name.lower()))
+    if plain in OTHER_NAMES:
+        return [OTHER_NAMES[plain]]
+    for criterion, own in letters.items():
+        if plain.removesuffix("score") == own:
+            return [criterion]
+    nearest = []
+    for criterion, own in letters.items():
+        words = criterion.removeprefix("neg_").split("_")
+        if plain and (plain in own or plain == "".join(word[0] for word in words)):
+            nearest.append(criterion)
+    nearest = nearest or get_close_matches(name.lower(), letters, most)
+    return sorted(nearest, key=len)[:most]
 
 
 def _for_several_classes(name, estimator, y):
@@ -230,7 +257,7 @@ class ScorerCriterion(Criterion):
                 estimator._check_data(candidate.X, y)
                 raise ValueError(
                     f"criterion={name} does not score the predictions of "
-                    f"{type(estimator).__name__}: {str(error).rstrip('.')}."
+                    f"{class_of(estimator)}: {str(error).rstrip('.')}."
                     f"{_for_several_classes(name, estimator, y)}"
                 ) from error
 

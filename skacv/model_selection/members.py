@@ -27,7 +27,7 @@ from sklearn.utils.metadata_routing import (
 from .._compat import Composition, _num_samples, request_of
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.delegation import request_weights
+from .._estimator.delegation import class_of, request_weights
 from .._estimator.estimates.folds import ShuffledFolds, row_numbers, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import (
@@ -147,6 +147,10 @@ def combinations(owner, names):
     is_list, param_grid = not isinstance(names, str), owner.param_grid
     grids = {name: [] for name in (names if is_list else [names])}
     for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid:
+        if not isinstance(grid, Mapping):
+            raise ValueError(
+                f"param_grid must be a dict or a list of dicts, got a list with {grid}."
+            )
         by_member = {} if is_list else {names: grid}
         for key, values in grid.items() if is_list else ():
             name, _, parameter = key.partition("__")
@@ -244,7 +248,7 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
     if setting is False:
         among = f" (candidate {combination} of param_grid)" if combination else ""
         raise ValueError(
-            f"{needing} needs {estimate.path}, which {type(estimator).__name__} does "
+            f"{needing} needs {estimate.path}, which {class_of(estimator)} does "
             f"not compute with {estimate.parameter}=False{among}."
         )
     if setting is None:

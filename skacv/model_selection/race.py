@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import delayed
 
 from .._compat import results_of
+from .._estimator.delegation import class_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import evaluated_iterations
 from ..risk.held_out_rows import mean_with_error, units_of
@@ -222,7 +223,7 @@ def lap_of(stages, candidates, y, fit_params, price):
     if losses is None:
         raise ValueError(
             "search='race' needs the losses of single held-out rows, which "
-            f"{type(estimator).__name__} does not keep for so many rows and "
+            f"{class_of(estimator)} does not keep for so many rows and "
             "iterations: use search='all'."
         )
     order, values = np.argsort(losses.rows), losses.of(slice(t, t + 1))[0]

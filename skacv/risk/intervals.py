@@ -33,13 +33,20 @@ FEWEST_ROWS = 20
 
 def checked_coverage(coverage):
     """One coverage or several, as an array."""
-    coverage = np.asarray(coverage)
-    for share in coverage.ravel():
+    try:
+        shares = np.asarray(coverage)
+    except ValueError:  # lists of several lengths
+        shares = np.array(["several"])
+    if not shares.size:
+        raise ValueError("coverage must be a number or several, got none.")
+    if shares.dtype.kind not in "fiu":
+        raise ValueError(
+            f"coverage must be a number between 0 and 1, or several, got {coverage!r}."
+        )
+    for share in shares.ravel():
         if not 0 < share < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {share}.")
-    if not coverage.size:
-        raise ValueError("coverage must be a number or several, got none.")
-    return coverage
+    return shares
 
 
 def ends_of(interval, predictions, residuals, ranks, spread):

@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
 
 from .._compat import class_weights
+from .._estimator.data.checks import check_columns
 from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..optim.losses import Poisson, SquaredError
 from .losses import (
@@ -133,6 +134,12 @@ class StagedAdapter(ABC):
         return isinstance(estimator, cls.classes)
 
     # Before the first stage: the estimator is that of the user.
+
+    def check_rows(self, X):
+        """Raise where the estimator would cast texts or dates in X to numbers."""
+        # Those of other libraries may take texts as categories.
+        if type(self.estimator).__module__.startswith("sklearn."):
+            check_columns(X)
 
     def n_planned(self):
         """Number of stages that the parameters ask for."""

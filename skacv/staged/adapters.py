@@ -15,11 +15,13 @@ import numpy as np
 from scipy import sparse
 from sklearn import ensemble, linear_model, multioutput
 from sklearn.base import is_classifier, is_regressor
+from sklearn.tree import BaseDecisionTree
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import class_weights
+from .._estimator.data.checks import check_columns
 from .._estimator.estimates.recording import RecordsTrajectory
 from ..kernel import (
     RecursiveFeatureMachineClassifier,
@@ -94,7 +96,16 @@ class Forests(Averages):
             yield label_probabilities(values, forest.classes_) if has_labels else values
 
 
-class Baggings(Averages):
+class Ensemble(StagedAdapter):
+    """Ensembles of any estimator, trees by default, which pass X on to it."""
+
+    def check_rows(self, X):
+        inner = self.estimator.estimator
+        if inner is None or isinstance(inner, BaseDecisionTree):
+            check_columns(X)
+
+
+class Baggings(Ensemble, Averages):
     """Bagging of any estimator."""
 
     classes = ensemble.BaggingRegressor, ensemble.BaggingClassifier
@@ -138,7 +149,7 @@ class CachedPredictor:
         return self._prediction
 
 
-class RefitAdapter(StagedAdapter):
+class RefitAdapter(Ensemble):
     """Boosting that cannot be continued, and is fitted to all stages at once."""
 
     classes = ensemble.AdaBoostRegressor, ensemble.AdaBoostClassifier
@@ -358,6 +369,9 @@ class PerOutput(StagedAdapter):
     def adapts(cls, estimator):
         has_class = super().adapts(estimator)
         return has_class and staged_adapter_of(estimator.estimator) is not None
+
+    def check_rows(self, X):
+        self.inner.check_rows(X)
 
     def n_planned(self):
         return self.inner.n_planned()

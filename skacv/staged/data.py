@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from .._compat import _num_samples, _safe_indexing, check_in_memory, refuses_sparse
 from .._estimator.data.checks import (
+    NAMES,
+    check_has_rows,
     has_sparse_columns,
     validated_target,
     validated_weights,
@@ -57,28 +59,32 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
         )
     holder, last = copy(staged), last_of(staged.estimator)
     vars(holder).pop("estimator_", None)  # LightGBM has names of any columns
+    name = type(last).__name__
     if y is None:
-        validate_data(holder, X, y)  # raises
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    check_has_rows(X)
+    if last is staged.estimator:  # the first step of a pipeline may take texts
+        adapter.check_rows(X)
     validate_data(holder, X, skip_check_array=True)
     if has_sparse_columns(X) and refuses_sparse(staged):
         raise TypeError(
-            f"All columns of X are sparse, and {type(last).__name__} takes dense ones: "
-            "pass X.sparse.to_dense()."
+            f"All columns of X are sparse, and {name} takes dense ones: pass "
+            "X.sparse.to_dense()."
         )
-    check_consistent_length(X, y)
     has_classes = is_classifier(last)
     y = validated_target(y, has_classes)
+    check_consistent_length(X, y)
     if sample_weight is not None:
         (y,) = with_stand_ins(validated_weights(sample_weight, len(y)), y)
-    names = "n_features_in_", "feature_names_in_"
-    attributes = {name: vars(holder)[name] for name in names if name in vars(holder)}
+    fitted = vars(holder)
+    attributes = {key: fitted[key] for key in NAMES if key in fitted}
     attributes["_is_multilabel"] = has_classes and y.size > len(y)
     if not has_classes:
         attributes["_loss"] = adapter.regression_loss()
     elif attributes["_is_multilabel"]:
         if not get_tags(staged).classifier_tags.multi_label:
             raise ValueError(
-                f"y has several labels for each row, and {type(last).__name__} has no "
+                f"y has several labels for each row, and {name} has no "
                 "probabilities of them: use a forest, or MultiOutputClassifier of a "
                 "classifier with predict_proba."
             )

@@ -29,9 +29,13 @@ from .._compat import (
     validate_parameters,
     with_callbacks,
 )
-from .._estimator.data.checks import summed, target_array
+from .._estimator.data.checks import (
+    names_infinite_columns,
+    summed,
+    target_array,
+)
 from .._estimator.data.training_data import replace_fitted
-from .._estimator.delegation import routed, samplers_of
+from .._estimator.delegation import class_of, routed, samplers_of
 from .._estimator.estimates.advice import INSTEAD
 from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.folds import folds_of, splitter_of
@@ -245,7 +249,16 @@ class Staged(
         if is_of_fit and "estimator_" in vars(self):
             with suppress(AttributeError):
                 return getattr(self.estimator_, name)
-        return super().__getattr__(name)
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            message = str(error).replace("'Staged'", repr(class_of(self)))
+            raise AttributeError(message) from None
+
+    @property
+    def _in_stages(self):
+        """What the user has passed to :class:`TrajectoryEarlyStoppingCV`, say."""
+        return last_of(self.estimator)
 
     def _adapter(self):
         """The adapter of the estimator, or of the last step of a pipeline."""
@@ -300,7 +313,8 @@ class Staged(
         ValueError
             If the estimator cannot be fitted in stages, or data are invalid.
         """
-        self._fit(X, y, sample_weight, params)
+        with names_infinite_columns(X):
+            self._fit(X, y, sample_weight, params)
         self._release()
         self._keep_predictions(MOST_KEPT)
         return self
@@ -334,7 +348,8 @@ class Staged(
         """
         if n_updates < 1:
             raise ValueError(f"n_updates must be at least 1, got {n_updates}.")
-        return self._fit(X, y, sample_weight, params, n_updates)
+        with names_infinite_columns(X):
+            return self._fit(X, y, sample_weight, params, n_updates)
 
     def _fit(self, X, y, sample_weight, params, n_updates=None):
         adapter = self._adapter()
@@ -359,7 +374,7 @@ class Staged(
             may_follow = n_updates is not None and run.folds and adapter.keeps_all
             if may_follow and not (self.verbose or has_callbacks(self)):
                 run.growth_of_model = self._growth_of_model
-        self._live = None  # an error may leave it half grown
+        vars(self).pop("_live", None)  # an error may leave it half grown
         # At every call: where several calls warn, those of the last one are shown.
         warn_of_settings(adapter, run)
         if self.verbose or has_callbacks(self):

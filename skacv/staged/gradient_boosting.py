@@ -17,7 +17,7 @@ import numpy as np
 from sklearn import ensemble
 from sklearn.base import is_classifier
 
-from .._estimator.data.checks import shape_of
+from .._estimator.data.checks import check_columns, shape_of
 from ..optim.blocks import tree_threads_for
 from .adapter import WarmStart
 from .losses import AbsoluteError, Exponential, Pinball, judged_by
@@ -55,6 +55,14 @@ class HistBoosting(Boosting):
     early_stopping = {"early_stopping": False}
     balances_weights = False
     seconds_to_start, seconds_of_stage = 1e-6, 4e-8  # columns are binned first
+
+    def check_rows(self, X):
+        categories = self.estimator.categorical_features
+        if isinstance(categories, str) and hasattr(X, "columns"):  # "from_dtype"
+            if hasattr(X, "select_dtypes"):
+                check_columns(X.select_dtypes(exclude="category"))
+        elif categories is None or isinstance(categories, str):
+            check_columns(X)
 
     def grow(self, n_stages, X, y, params):
         # Every fit would bin the rows, and sum over all earlier trees. The first one

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._compat import available_if
 from .._estimator.data.checks import (
     is_indicator,
+    names_infinite_columns,
     summed,
     validated_target,
     validated_weights,
@@ -91,7 +92,21 @@ class PredictsByStages(FittedState):
     def _staged(self, X):
         """Predictions of every number of stages, one after the other."""
         self._check_has_record()
-        return self._model.staged(summed(X), self.n_iter_)
+        X = self._rows(X)
+        with names_infinite_columns(X):
+            yield from self._model.staged(X, self.n_iter_)
+
+    def _rows(self, X):
+        """X as the estimator takes it, checked as in ``fit``."""
+        if last_of(self.estimator) is self.estimator:
+            self._adapter().check_rows(X)
+        return summed(X)
+
+    def _predictions(self, method, X, *args, **params):
+        """What a method of the estimator says of X."""
+        fitted, X = fitted_part(self), self._rows(X)
+        with names_infinite_columns(X):
+            return getattr(fitted, method)(X, *args, **params)
 
     @available_if(_inner_has("predict"))
     def predict(self, X: Any) -> np.ndarray:
@@ -105,7 +120,7 @@ class PredictsByStages(FittedState):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return fitted_part(self).predict(summed(X))
+        return self._predictions("predict", X)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -121,7 +136,7 @@ class PredictsByStages(FittedState):
             For several labels in a row the probability of each, (n_samples, n_labels),
             as :class:`sklearn.multiclass.OneVsRestClassifier` has it.
         """
-        probabilities = fitted_part(self).predict_proba(summed(X))
+        probabilities = self._predictions("predict_proba", X)
         if isinstance(probabilities, list):  # of forests and MultiOutputClassifier
             return label_probabilities(probabilities, self.estimator_.classes_)
         return probabilities
@@ -153,7 +168,7 @@ class PredictsByStages(FittedState):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        return fitted_part(self).decision_function(summed(X))
+        return self._predictions("decision_function", X)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every number of stages, from the first.
@@ -247,7 +262,7 @@ class PredictsByStages(FittedState):
         """
         check_is_fitted(self)
         params = routed(self, "score", "estimator", "score", params)
-        return self.estimator_.score(summed(X), y, **params)
+        return self._predictions("score", X, y, **params)
 
     @available_if(is_regressor)
     @documented(INTERVALS)

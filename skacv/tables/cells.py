@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Hashable
 from copy import copy
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from decimal import Decimal
-from numbers import Real
+from numbers import Number
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -13,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .._compat import _safe_indexing, check_in_memory, on_host
-from .._estimator.data.checks import has_sparse_columns, is_missing
+from .._estimator.data.checks import check_numbers, has_sparse_columns, is_missing
 from ..optim.blocks import MEMORY_BYTES
 
 # Texts for missing values: those of pandas.read_csv, and the question mark of the
@@ -240,7 +239,9 @@ def text_of(value):
 def _numbers_of_objects(kind, values, is_present):
     """Objects that are numbers or booleans."""
     numbers = np.full(len(values), np.nan)
-    numbers[is_present] = [value for value, is_in in zip(values, is_present) if is_in]
+    present = [value for value, is_in in zip(values, is_present) if is_in]
+    check_numbers(np.array(present), "A column of X")
+    numbers[is_present] = present
     return Cells(kind, numbers)
 
 
@@ -289,7 +290,7 @@ def _durations_of_objects(kind, values, is_present):
 # Kinds of objects: the first whose classes fit all objects of a column is taken.
 OBJECTS = [
     ("boolean", (bool, np.bool_), _numbers_of_objects),
-    ("number", (Real, Decimal, np.bool_), _numbers_of_objects),
+    ("number", (Number, np.bool_), _numbers_of_objects),
     ("date", (date, np.datetime64), dates_of),
     ("duration", (timedelta, time, np.timedelta64), _durations_of_objects),
 ]

@@ -18,7 +18,7 @@ from .._compat import (
     _get_output_config,
     _num_samples,
 )
-from .._estimator.data.checks import rows_that_count
+from .._estimator.data.checks import names_infinite_columns, rows_that_count
 from .._estimator.parameters import set_parameters
 from .cells import Table
 from .columns import CodedColumn, fitted_column
@@ -239,13 +239,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = self._columns.items()
         is_numeric = all(column.kind in NUMERIC for _, column in columns)
         if table.numbers is not None and is_numeric:
-            return self._kept_numbers(table.numbers, indices)
+            with names_infinite_columns(X):
+                return self._kept_numbers(table.numbers, indices)
         codes = [
             values
             for index, (name, column) in zip(indices, columns)
             for values in column.encoded(table.cells(index), name)
         ]
-        return _joined_columns(codes + _elapsed(codes, self._columns.values()))
+        with names_infinite_columns(X):
+            return _joined_columns(codes + _elapsed(codes, self._columns.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that :meth:`transform` returns.
@@ -308,10 +310,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         columns = {name: column for name, (_, column) in kept.items()}
         indices = [index for index, _ in kept.values()]
-        if table.numbers is not None:
-            codes = self._kept_numbers(table.numbers, indices)
-        else:
-            codes = _joined_columns(encoded + _elapsed(encoded, columns.values()))
+        with names_infinite_columns(X):
+            if table.numbers is not None:
+                codes = self._kept_numbers(table.numbers, indices)
+            else:
+                codes = _joined_columns(encoded + _elapsed(encoded, columns.values()))
         encoded = _columns_of_codes(columns.values(), columns)
         transformer = None
         if self.categories == "onehot":

@@ -4,7 +4,11 @@ NumPy casts more than a user means: None to NaN, strings of numbers and dates to
 numbers. Values that are not numbers are refused here, before anything is computed.
 """
 
-from numbers import Number
+import sys
+from contextlib import contextmanager
+from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Number, Real
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +23,7 @@ from ...optim.namespaces import namespace_of
 NUMBERS = "fiub"
 # Types of objects that are never missing values.
 NEVER_MISSING = {str, bytes, bool, int}
+REAL = Real | Decimal | np.bool_
 NAMES = ("n_features_in_", "feature_names_in_")
 
 
@@ -30,7 +35,8 @@ def validated_rows(estimator, X, **settings):
     arguments = {"dtype": [np.float64, np.float32]}
     if type(X) is not np.ndarray or X.dtype.kind not in NUMBERS:
         X, arguments = _to_validate(estimator, X)
-    X = validate_data(estimator, X, **arguments | settings)
+    with names_infinite_columns(X):
+        X = validate_data(estimator, X, **arguments | settings)
     return _in_floating_point(X) if sparse.issparse(X) else X
 
 
@@ -47,7 +53,8 @@ def validated_data(estimator, X, y, **settings):
     holder = object.__new__(type(estimator))
     vars(holder).update(vars(estimator))
     arguments |= {"y_numeric": not of_classes, **settings}
-    X, y = validate_data(holder, X, y, **arguments)
+    with names_infinite_columns(X):
+        X, y = validate_data(holder, X, y, **arguments)
     return _in_floating_point(X) if sparse.issparse(X) else X, y, names_of(holder)
 
 
@@ -93,46 +100,131 @@ def has_sparse_columns(X):
     return hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and hasattr(X, "sparse")
 
 
+def check_has_rows(X):
+    """Raise where X has no rows: None, a number, a string, a set or a dict."""
+    if X is None:
+        raise ValueError("X is None: pass an array or a table with a row per sample.")
+    if not hasattr(X, "shape") and np.ndim(_as_array(X, "X")) == 0:
+        raise ValueError(
+            "X must be an array or a table with a row per sample, got an object of the "
+            f"type {type(X).__name__}."
+        )
+
+
 def check_columns(X):
-    """Raise where columns hold strings, dates or durations that could be cast."""
+    """Raise where columns hold values that are no real numbers, and could be cast."""
+    check_has_rows(X)
     if getattr(getattr(X, "dtype", None), "kind", "O") in NUMBERS:
         return
     if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # a DataFrame of pandas
         for name, column in X.items():  # of which several may have the same name
             if getattr(column.dtype, "kind", "O") not in NUMBERS:
                 check_numbers(np.asarray(column), f"Column {name!r} of X")
-    elif X is not None and not is_foreign(X):
-        check_numbers(_as_array(X), "X")
+    elif not is_foreign(X):
+        check_numbers(X.data if sparse.issparse(X) else _as_array(X, "X"), "X")
 
 
-def _as_array(values):
-    """Values as an array of NumPy; an empty one where rows differ in length."""
+def _as_array(values, name):
+    """Values as an array of NumPy; ValueError where rows differ in length."""
     try:
         return np.asarray(values)
-    except ValueError:
-        return np.empty(0)  # scikit-learn says what is wrong with them
+    except ValueError as error:
+        raise ValueError(
+            f"{name} cannot be made an array, as where rows differ in length: {error}"
+        ) from error
 
 
 def check_numbers(array, name):
-    """Raise where an array holds strings, dates or durations."""
+    """Raise where an array holds anything but real numbers and missing values."""
+    held = not_numbers(array)
+    if held:
+        raise ValueError(f"{name} must be numbers, got {held}.")
+
+
+def number_array(values, name):
+    """Real numbers as an array in double precision; ValueError for anything else."""
+    array = _as_array(values, name)
+    check_numbers(array, name)
+    return array.astype(np.float64)
+
+
+# What values of a type are called, the first that fits.
+DATES = "dates or durations: pass numbers made of them"
+CALLED = {
+    (date, timedelta, np.datetime64, np.timedelta64): DATES,
+    (complex, np.complexfloating): "complex ones",
+}
+
+
+def not_numbers(array):
+    """What an array holds besides real numbers and missing values; None if nothing."""
     kind = array.dtype.kind
-    if kind in NUMBERS:
-        return
+    if kind in NUMBERS or not array.size:
+        return None
     if kind in "mM":
+        return DATES
+    if kind == "c":
+        return "complex ones"
+    if kind == "V":
+        names = ", ".join(map(repr, array.dtype.names or ()))
+        return f"records with the fields {names}: pass one of these as numbers"
+    types = _types(array)
+    others = {type_ for type_ in types if not issubclass(type_, REAL)}
+    for entry in array.flat if others else ():
+        if isinstance(entry, str | bytes):
+            return f"strings such as {str(entry)!r}"
+        if type(entry) in others and not is_missing(entry):
+            called = (CALLED[kinds] for kinds in CALLED if isinstance(entry, kinds))
+            return next(called, f"objects of the type {type(entry).__name__}")
+    # Integers that do not fit into 64 bits are objects.
+    if any(issubclass(type_, int) for type_ in types):
+        largest = max(abs(entry) for entry in array.flat if isinstance(entry, int))
+        if largest > sys.float_info.max:
+            return f"an integer beyond {sys.float_info.max:.1e}"
+    return None
+
+
+@contextmanager
+def names_infinite_columns(X):
+    """Errors of infinite entries of X name their columns."""
+    try:
+        yield
+    except ValueError as error:
+        columns = infinite_columns(X) if "X contains infinity" in str(error) else []
+        if not columns:
+            raise
+        more = f" and {len(columns) - 3} others" if len(columns) > 3 else ""
         raise ValueError(
-            f"{name} must be numbers, got dates or durations: pass numbers made of "
-            "them."
-        )
-    if kind in "OUST":
-        if any(issubclass(entry, str | bytes) for entry in _types(array)):
-            strings = (entry for entry in array.flat if isinstance(entry, str | bytes))
-            raise ValueError(
-                f"{name} must be numbers, got strings such as {str(next(strings))!r}."
-            )
+            f"X contains infinity, or too large a number, in column {columns[0]!r}"
+            f"{''.join(f', {column!r}' for column in columns[1:3])}{more}: "
+            "replace it by a number, or by NaN if missing values are taken."
+        ) from error
+
+
+def infinite_columns(X):
+    """Names, or numbers, of columns with infinite entries, or else too large ones."""
+    names = list(getattr(X, "columns", range(shape_of(X)[1])))
+    if sparse.issparse(X):
+        entries = X.tocoo()
+        columns, sizes = entries.col, np.abs(entries.data)
+    else:
+        array = np.asarray(on_host(X))
+        if array.dtype.kind not in NUMBERS:
+            rows = [
+                [value if isinstance(value, Real) else 0.0 for value in row]
+                for row in array.tolist()
+            ]
+            array = np.array(rows, dtype=np.float64)
+        columns, sizes = np.arange(len(names)), np.abs(array).max(axis=0, initial=0)
+    # Trees of scikit-learn have single precision.
+    is_bad = np.isinf(sizes)
+    is_bad = is_bad if is_bad.any() else sizes > np.finfo(np.float32).max
+    return [names[column] for column in np.unique(columns[is_bad])]
 
 
 def shape_of(X):
     """The shape of X, which may not be an array."""
+    check_has_rows(X)
     return X.shape if hasattr(X, "shape") else np.asarray(X).shape
 
 
@@ -172,7 +264,11 @@ def target_array(y):
         return y
     if sparse.issparse(y):
         raise ValueError("y is a sparse matrix: pass y.toarray().")
-    array = _as_array(y)
+    array = _as_array(y, "y")
+    if array.ndim == 0:
+        raise ValueError(
+            f"y must have a target for each row, got an object of the type {type(y)}."
+        )
     # Columns of pandas or Arrow that may have missing values, and lists, can become
     # arrays of objects.
     is_of_numbers = array.dtype.kind == "O" and all(
@@ -181,8 +277,10 @@ def target_array(y):
     if not is_of_numbers or has_missing(array):
         return array
     array = np.array(array.tolist()).reshape(array.shape)
-    # Decimal numbers, say, remain objects.
-    return array.astype(np.float64) if array.dtype.kind == "O" else array
+    if array.dtype.kind != "O":
+        return array
+    check_numbers(array, "y")
+    return array.astype(np.float64)  # decimal numbers, say
 
 
 def is_indicator(array):
@@ -193,7 +291,15 @@ def is_indicator(array):
 
 def check_target(y, of_classes, multi_output=True):
     """Raise where targets are missing or not numbers, or labels of several types."""
-    array = y if type(y) is np.ndarray else _as_array(y)
+    array = y if type(y) is np.ndarray else _as_array(y, "y")
+    if not array.size:
+        raise ValueError("y is empty: it must have a target for each row.")
+    if array.dtype.names:
+        raise ValueError(
+            "y is a structured array, with the fields "
+            f"{', '.join(map(repr, array.dtype.names))}, as of censored times "
+            "(survival), which no model here takes: pass one of them as an array."
+        )
     check_complete(array)
     takes_columns = multi_output and (not of_classes or is_indicator(array))
     if array.ndim == 2 and array.shape[1] > 1 and not takes_columns:
@@ -205,7 +311,7 @@ def check_target(y, of_classes, multi_output=True):
             "sklearn.multioutput does."
         )
     if of_classes:
-        check_one_type(array, "y")
+        check_labels(array)
         # Fractions are refused by scikit-learn, as they are no labels.
         if (
             array.ndim == 1
@@ -220,6 +326,19 @@ def check_target(y, of_classes, multi_output=True):
                 )
     elif array.dtype.kind not in NUMBERS:
         check_numbers(array, "y")
+
+
+def check_labels(labels):
+    """Raise where labels are not strings, or real numbers, of one type."""
+    if labels.dtype.kind == "T":
+        raise ValueError(
+            "y has labels of NumPy's StringDType, which scikit-learn does not know: "
+            "pass y.astype(str)."
+        )
+    held = None if labels.dtype.kind in "US" else not_numbers(labels)
+    if held and not held.startswith("strings"):
+        raise ValueError(f"y must be labels, strings or whole numbers, got {held}.")
+    check_one_type(labels, "y")
 
 
 def check_complete(y):
@@ -281,9 +400,7 @@ def validated_weights(sample_weight, n_rows):
     """A weight for every row, in double precision; ones for None."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weights = np.asarray(on_host(sample_weight))
-    check_numbers(weights, "sample_weight")
-    weights = weights.astype(np.float64)
+    weights = number_array(on_host(sample_weight), "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.ndim != 1:
@@ -344,7 +461,7 @@ def copies_of(weights):
 
 def validated_groups(groups, n_rows):
     """The group of every row, for splitters."""
-    groups = _as_array(on_host(groups))
+    groups = _as_array(on_host(groups), "groups")
     if groups.shape not in ((n_rows,), (n_rows, 1)):
         raise ValueError(
             f"groups must be one label for each of the {n_rows} rows, got an array of "

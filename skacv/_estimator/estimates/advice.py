@@ -43,13 +43,14 @@ def instead_of(estimator, owner, missing):
             f"{estimator.__name__}()."
         )
     kind = type(estimator).__name__
+    instead = f": use {INSTEAD[kind]} instead" if kind in INSTEAD else ""
     interface = "skacv.model_selection.RecordsTrajectory"
     fault = f"does not derive from {interface}"  # which has all hooks
     if public := [name for name in missing if not name.startswith("_")]:
         fault = f"has no {', '.join(public)} (see {interface})"
-    instead = f": use {INSTEAD[kind]} instead" if kind in INSTEAD else ""
     return (
-        "must be an estimator that records its trajectory, such as those of "
-        "skacv.linear_model and skacv.kernel, or is fitted in stages, such as boosted "
-        f"trees, but {kind} {fault}{instead}."
+        f"cannot be {kind}, which is not fitted in stages{instead}. It must be an "
+        "estimator that records its trajectory, such as those of skacv.linear_model "
+        "and skacv.kernel, or be fitted in stages, such as boosted trees. "
+        f"{kind} {fault}."
     )

@@ -147,6 +147,8 @@ def splitter_of(estimator, y, params):
         raise ValueError(f"fit passes {', '.join(params)} on to cv, but cv=None.")
     if cv is None:
         return None, {}, None
+    if not (isinstance(cv, Integral) or hasattr(cv, "split")):
+        cv = pairs_of(cv)
     is_of_classes, groups = is_classifier(estimator), None
     if "groups" in params:
         labels = validated_groups(params["groups"], _num_samples(y))
@@ -162,6 +164,20 @@ def splitter_of(estimator, y, params):
             "params={'groups': groups}."
         )
     return splitter, params, groups
+
+
+def pairs_of(cv):
+    """An iterable of splits as a list; ValueError where an item is no pair of rows."""
+    splits = list(cv)
+    for number, split in enumerate(splits):
+        try:
+            _fitted, _held_out = split
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"Fold {number} of cv must be a pair, the rows to fit on and those to "
+                f"hold out, got {split!r}."
+            ) from error
+    return splits
 
 
 def _takes_groups(splitter):

@@ -17,7 +17,8 @@ from sklearn.metrics import get_scorer_names
 from ...optim.array_path import ArrayPath, PathCache
 from ...optim.trajectory import Trajectory
 from ..data.training_data import TrainingData
-from ..parameters import to_python_scalar
+from ..delegation import class_of
+from ..parameters import is_auto, to_python_scalar
 from .folds import ShuffledFolds, read_folds
 from .left_out import (
     FEWEST_ROWS,
@@ -213,7 +214,7 @@ class Estimate:
         """
         if not self.is_offered_by(estimator):
             raise ValueError(
-                f"{purpose} needs {self.path}, which {type(estimator).__name__} does "
+                f"{purpose} needs {self.path}, which {class_of(estimator)} does "
                 f"not have. {self.limits}".rstrip()
             )
 
@@ -226,7 +227,7 @@ class Estimate:
     def is_on(self, estimator: Any) -> bool:
         """Whether it is switched on in the estimator."""
         setting = self.setting(estimator)
-        if setting == "auto" and self.applies is not None:
+        if is_auto(setting) and self.applies is not None:
             return self.applies(estimator)
         return setting is not None and setting is not False
 

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from ..._compat import on_host
+from ...risk.intervals import checked_coverage
 from ..data.training_data import new_rows
 from ..devices import of_record, of_rows
 from ..docstrings import documented
@@ -430,5 +431,5 @@ def as_frame(table):
 
 def check_coverage(coverage):
     """Raise on an invalid coverage."""
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
+    if checked_coverage(coverage).ndim:
+        raise ValueError(f"coverage must be one number here, got {coverage!r}.")

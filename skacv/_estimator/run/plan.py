@@ -16,6 +16,7 @@ from ...optim.updates import Pass, ProximalGradient
 from ...risk.cost import RunCost
 from ...risk.held_out_rows import LeaveOutRule, counts_in
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
+from ..data.checks import number_array
 from ..data.standardized import Standardized
 
 # Solvers that are schedules of a step size and all rows alone.
@@ -67,7 +68,7 @@ class Strengths:
         """All strengths in order; ``penalty(1.0)`` is the penalty of strength one."""
         if isinstance(self.values, str):
             return self._path(data.problem, penalty(1.0))
-        values = np.atleast_1d(np.asarray(self.values, dtype=np.float64))
+        values = np.atleast_1d(number_array(self.values, self.name))
         if values.ndim > 1 or not values.size:
             raise ValueError(
                 f"{self.name} must be a number, a sequence of numbers or 'path', got "
