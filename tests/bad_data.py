@@ -25,13 +25,27 @@ def with_entry(array, value, dtype=object):
 
 
 DATES = np.array([date(2024, 1, 1)] * N_ROWS, dtype="datetime64[D]")
+DAYS = DATES.astype(object)
+TIMES = np.array([(True, 2.0)] * N_ROWS, dtype=[("event", bool), ("time", float)])
+UNEVEN = [[1.0], [1.0, 2.0]] * (N_ROWS // 2)
+HUGE = 10**400
 ROWS = {
     "None": (lambda X: with_entry(X, None), "contains NaN|missing"),
     "NaN": (lambda X: with_entry(X, np.nan, float), "contains NaN|missing"),
     "strings of numbers": (lambda X: X.astype(str), "X must be numbers, got strings"),
     "a string": (lambda X: with_entry(X, "1"), "X must be numbers, got strings"),
     "dates": (lambda X: np.stack([DATES] * 3, axis=1), "X must be numbers, got dates"),
-    "infinity": (lambda X: with_entry(X, np.inf, float), "infinity"),
+    "days": (lambda X: np.stack([DAYS] * 3, axis=1), "X must be numbers, got dates"),
+    "complex": (lambda X: X + 1j, "X must be numbers, got complex ones"),
+    "a complex": (lambda X: with_entry(X, 1j), "X must be numbers, got complex ones"),
+    "a huge one": (lambda X: with_entry(X, HUGE), "X must be numbers, got an integer"),
+    "structured": (lambda X: TIMES, "X must be numbers, got records with the fields"),
+    "none at all": (lambda X: None, "X is None|without X"),
+    "a dict": (lambda X: {"a": 1}, "X must be an array or a table .* type dict"),
+    "infinity": (
+        lambda X: with_entry(X, np.inf, float),
+        "X contains infinity, or .* column 0: replace",
+    ),
 }
 TARGETS = {
     "None": (lambda y: with_entry(y, None), "y contains NaN or None"),
@@ -39,12 +53,23 @@ TARGETS = {
     "sparse": (lambda y: sparse.csr_matrix(np.ones((N_ROWS, 1))), "y.toarray"),
     "short": (lambda y: y[1:], "inconsistent numbers of samples"),
     "none at all": (lambda y: None, "y"),
+    "empty": (lambda y: [], "y is empty|0 sample"),
+    "a dict": (lambda y: {"a": 1}, "y must have a target for each row, got"),
+    "uneven": (lambda y: UNEVEN, "y cannot be made an array, as where rows differ"),
+    "structured": (lambda y: TIMES, "y is a structured array.*'event', 'time'.*surv"),
 }
 NUMBERS = TARGETS | {
     "strings of numbers": (lambda y: y.astype(str), "y must be numbers, got strings"),
     "a string": (lambda y: with_entry(y, "1.5"), "y must be numbers, got strings"),
     "dates": (lambda y: DATES, "y must be numbers, got dates"),
     "infinity": (lambda y: with_entry(y, np.inf, float), "infinity"),
+    "days": (lambda y: DAYS, "y must be numbers, got dates"),
+    "complex": (lambda y: y + 1j, "y must be numbers, got complex ones"),
+    "a huge one": (lambda y: with_entry(y, HUGE), "y must be numbers, got an integer"),
+    "objects": (
+        lambda y: np.array([object()] * N_ROWS),
+        "y must be numbers, got objects of the type object",
+    ),
 }
 LABELS = TARGETS | {
     "mixed": (lambda y: with_entry(y, 1), "strings and others that are not"),
@@ -55,6 +80,12 @@ LABELS = TARGETS | {
         "[Uu]nknown label type|too many to be classes",
     ),
     "numbers": (lambda y: np.arange(N_ROWS), "40 different numbers in 40 rows"),
+    "dates": (lambda y: DATES + np.arange(N_ROWS) % 2, "y must be labels.* got dates"),
+    "days": (
+        lambda y: (DATES + np.arange(N_ROWS) % 2).astype(object),
+        "y must be labels.* got dates",
+    ),
+    "complex": (lambda y: 1j * (y == "no"), "y must be labels.* got complex ones"),
 }
 WEIGHTS = {
     "two columns": (np.ones((N_ROWS, 2)), r"sample_weight must be .* \(40, 2\)"),
@@ -72,6 +103,15 @@ WEIGHTS = {
     "a negative number": (-1.0, "Negative values in sample_weight"),
     "short": (np.ones(N_ROWS - 1), "inconsistent numbers of samples"),
     "dates": (DATES, "sample_weight must be numbers, got dates"),
+    "days": (DAYS, "sample_weight must be numbers, got dates"),
+    "complex": (np.ones(N_ROWS) + 1j, "sample_weight must be numbers, got complex"),
+    "a huge one": (
+        [HUGE] + [1.0] * (N_ROWS - 1),
+        "sample_weight must be numbers, got an integer beyond",
+    ),
+    "uneven": (UNEVEN, "sample_weight cannot be made an array"),
+    "structured": (TIMES, "sample_weight must be numbers, got records"),
+    "a dict": ({"a": 1}, "sample_weight must be numbers, got objects of the type dict"),
 }
 LETTERS = np.array(["a", "b"] * (N_ROWS // 2), dtype=object)
 GROUPS = {

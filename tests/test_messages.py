@@ -6,16 +6,27 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingRegressor
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.ensemble import HistGradientBoostingClassifier as Boosted
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVR
 
 from skacv import (
     KernelEigenProClassifier,
+    KernelEigenProRegressor,
     RowSummary,
     SelfStoppingClassifier,
     SelfStoppingRegressor,
     Staged,
+    TableEncoder,
     TrajectoryEarlyStoppingCV,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
@@ -199,3 +210,182 @@ def test_numbers_of_rows(first_row, rng):
     X, y = drawn(rng)
     message = said(RowSummary().partial_fit, X, y, first_row=first_row)
     assert "first_row must be the number of a row" in message
+
+
+# ---------------------------------------------------------------- what is named
+
+
+@pytest.mark.parametrize(
+    ("criterion", "meant"),
+    [
+        ("auc", "'roc_auc'"),
+        ("mse", "'neg_mean_squared_error'?"),
+        ("logloss", "'neg_log_loss'"),
+        ("r2_score", "'r2'?"),
+        ("f1-score", "'f1'?"),
+        ("pr_auc", "'average_precision'?"),
+        ("CV", "'cv'?"),
+        ("acuracy", "'accuracy'"),
+    ],
+)
+def test_criteria_that_were_meant(criterion, meant, rng):
+    message = said(
+        TrajectoryEarlyStoppingCV(LASSO, criterion=criterion).fit, *drawn(rng)
+    )
+    assert message.startswith(f"Did you mean {meant}")
+    assert message.endswith(f"got {criterion!r}.")
+
+
+def test_a_criterion_that_is_nothing_else(rng):
+    message = said(TrajectoryEarlyStoppingCV(LASSO, criterion="gini").fit, *drawn(rng))
+    assert message.startswith("criterion must be one of 'auto', 'risk', 'loo', 'cv'")
+
+
+def test_estimators_without_stages_have_the_useful_half_first(rng):
+    message = said(TrajectoryEarlyStoppingCV(SVR()).fit, *drawn(rng))
+    assert message.startswith(
+        "The 'estimator' of TrajectoryEarlyStoppingCV cannot be SVR, which is not "
+        "fitted in stages: use KernelEigenProRegressor instead."
+    )
+
+
+@pytest.mark.parametrize("criterion", ["loo", "risk", "accuracy"])
+def test_errors_name_the_class_that_was_passed(criterion, rng):
+    trees = HistGradientBoostingRegressor(max_iter=2)
+    X, y = drawn(rng)
+    message = said(TrajectoryEarlyStoppingCV(trees, criterion=criterion).fit, X, y)
+    assert "HistGradientBoostingRegressor" in message
+    assert "Staged" not in message
+
+
+def test_attributes_are_missing_of_the_class_that_was_passed(rng):
+    trees = HistGradientBoostingRegressor(max_iter=2)
+    model = TrajectoryEarlyStoppingCV(trees).fit(*drawn(rng))
+    with pytest.raises(AttributeError, match="'HistGradientBoostingRegressor' object"):
+        _ = model.coef_
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LASSO,
+        KernelEigenProRegressor(max_iter=3),
+        TrajectoryEarlyStoppingCV(LASSO),
+        TrajectoryEarlyStoppingCV(RandomForestRegressor(2)),
+        Staged(RandomForestRegressor(2)),
+        RowSummary(),
+        TableEncoder(),
+        SelfStoppingRegressor(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_infinity_names_its_columns(model, rng, few_trees):
+    X, y = drawn(rng)
+    X = pd.DataFrame(X, columns=["age", "income", "size"])
+    bad = X.copy()
+    bad.loc[3, ["income", "size"]] = np.inf, -np.inf
+    assert "in column 'income', 'size': replace" in said(model.fit, bad, y)
+    method = "transform" if hasattr(model, "transform") else "predict"
+    if hasattr(model, method):
+        message = said(getattr(model.fit(X, y), method), bad)
+        assert "in column 'income', 'size': replace" in message
+
+
+def test_infinity_in_sparse_matrices_and_numbers_that_are_too_large(rng):
+    X, y = drawn(rng)
+    X[3, 1] = np.inf
+    assert "in column 1: replace" in said(LASSO.fit, sparse.csr_matrix(X), y)
+    X[3, 1], X[4, 2] = 0.0, 1e300  # not in single precision
+    forest = TrajectoryEarlyStoppingCV(RandomForestRegressor(2))
+    assert "too large a number, in column 2: replace" in said(forest.fit, X, y)
+
+
+@pytest.mark.parametrize(
+    ("cv", "item"),
+    [((1, 2), "1"), ([([0], [1], [2])], "([0], [1], [2])"), (np.arange(2), "0")],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "model",
+    [LASSO, TrajectoryEarlyStoppingCV(LASSO), Staged(Boosted(max_iter=2))],
+    ids=lambda model: type(model).__name__,
+)
+def test_splits_that_are_no_pairs(model, cv, item, rng):
+    X, y = drawn(rng)
+    y = (y > 0).astype(int) if isinstance(model, Staged) else y
+    message = said(clone(model).set_params(cv=cv).fit, X, y)
+    assert message.startswith("Fold 0 of cv must be a pair, the rows to fit on and")
+    assert message.endswith(f"got {item}.") or "np.int64(0)" in message
+
+
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [
+        ({}, "objects of the type dict"),
+        (["1"], "strings such as '1'"),
+        ([1j], "complex ones"),
+        ([None, 1.0], "[nan, 1.0]"),
+        ([[1.0], [1.0, 2.0]], "cannot be made an array"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("name", "model"), [("alpha", LASSO), ("C", LOGISTIC)])
+def test_strengths_that_are_no_numbers(name, model, value, got, rng):
+    X, y = drawn(rng)
+    y = (y > 0).astype(int) if name == "C" else y
+    message = said(clone(model).set_params(**{name: value}).fit, X, y)
+    assert message.startswith(f"{name} ")
+    assert got in message
+
+
+@pytest.mark.parametrize("coverage", [None, "0.9", [None], {}, [[0.9], [0.5, 0.8]]])
+def test_coverages_that_are_no_numbers(coverage, rng):
+    X, y = drawn(rng)
+    lasso = TrajectoryLasso(0.1, max_iter=3, cv=3, keep_data=True).fit(X, y)
+    forest = TrajectoryEarlyStoppingCV(RandomForestRegressor(3), cv=3).fit(X, y)
+    classifier = TrajectoryEarlyStoppingCV(LOGISTIC, cv=3).fit(X, y > 0)
+    for method in (
+        lasso.predict_interval,
+        lasso.predict_mean_interval,
+        forest.predict_interval,
+        classifier.predict_set,
+    ):
+        assert said(method, X, coverage=coverage).startswith(
+            "coverage must be a number"
+        )
+    message = said(lasso.coef_interval, coverage=coverage)
+    assert message.startswith("coverage must be a number")
+
+
+def test_grids_that_are_no_dicts(rng):
+    model = TrajectoryEarlyStoppingCV(LASSO, param_grid=["alpha"])
+    assert "param_grid must be a dict or a list of dicts" in said(
+        model.fit, *drawn(rng)
+    )
+
+
+def test_labels_of_a_type_that_scikit_learn_does_not_know(rng):
+    X, y = drawn(rng)
+    dtypes = pytest.importorskip("numpy.dtypes", reason="of NumPy 1.25 and later")
+    if not hasattr(dtypes, "StringDType"):
+        pytest.skip("NumPy 2 has such strings")
+    strings = np.array(["a", "b"], dtype=dtypes.StringDType())
+    labels = strings[(y > 0).astype(int)]
+    for model in (LOGISTIC, TrajectoryEarlyStoppingCV(Boosted(max_iter=2))):
+        assert "StringDType, which scikit-learn does" in said(model.fit, X, labels)
+
+
+def test_texts_that_a_pipeline_or_a_library_reads_are_not_refused(rng):
+    """Such as categories of histograms, and documents."""
+    X, y = drawn(rng)
+    letters = rng.choice(["a", "b"], (90, 1)).astype(object)
+    mixed = np.concatenate([X.astype(object), letters], axis=1)
+    trees = HistGradientBoostingRegressor(max_iter=2, categorical_features=[3])
+    assert TrajectoryEarlyStoppingCV(trees).fit(mixed, y).predict(mixed).shape == (90,)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(d=pd.Categorical(letters[:, 0]))
+    trees = HistGradientBoostingRegressor(max_iter=2, categorical_features="from_dtype")
+    assert TrajectoryEarlyStoppingCV(trees).fit(frame, y).predict(frame).shape == (90,)
+    documents = [" ".join(rng.choice(["red", "blue", "green"], 5)) for _ in range(90)]
+    pipe = make_pipeline(CountVectorizer(), RandomForestRegressor(2))
+    model = TrajectoryEarlyStoppingCV(pipe).fit(documents, y)
+    assert model.predict(documents).shape == (90,)

@@ -129,7 +129,10 @@ class RecursiveFeatureMachine(BaseEstimator):
         if sample_weight is not None:
             weights = validated_weights(sample_weight, len(y))
             if not weights.any():
-                raise ValueError("sample_weight is zero on all rows.")
+                raise ValueError(
+                    "sample_weight is zero on all rows: a fit needs at least two rows "
+                    "of positive weight."
+                )
             X, y, weights = (part[weights > 0] for part in (X, y, weights))
         check_squares(X)
         fitted["_is_1d"] = y.ndim == 1

@@ -22,6 +22,7 @@ from .._compat import (
 )
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import (
+    check_has_rows,
     check_target,
     shape_of,
     target_array,
@@ -163,6 +164,8 @@ class Search:
             value = value if self.is_collection else on_host(value)
             if value is not None:
                 self.params[name] = value
+        if self.has_rows:
+            check_has_rows(self.X)
         if not self.is_collection:
             self.y = target_array(self.y)
         is_default, skipped = owner.estimator is None, {}

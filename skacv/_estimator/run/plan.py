@@ -58,7 +58,8 @@ class Strengths:
         return isinstance(self.values, str)
 
     def __len__(self):
-        return self.n_path if isinstance(self.values, str) else np.size(self.values)
+        is_path = isinstance(self.values, str)
+        return self.n_path if is_path else number_array(self.values, self.name).size
 
     def unit(self, data):
         """The parameter's value at which the strength is one, for a factor of one."""

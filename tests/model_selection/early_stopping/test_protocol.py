@@ -80,14 +80,14 @@ def test_estimators_that_lack_a_method_are_refused(missing, data):
     assert isinstance(Boxed(), RecordsTrajectory)
     assert not isinstance(lacking, RecordsTrajectory)
     said = "does not derive from" if missing.startswith("_") else f"has no {missing} "
-    sentence = f"an estimator that records its traj.* but Lacking {said}"
+    sentence = f"an estimator that records its traj.*trees. Lacking {said}"
     with pytest.raises(ValueError, match=sentence) as found:
         TrajectoryEarlyStoppingCV(lacking).fit(*data)
     assert " _" not in str(found.value)  # names of hooks are private
 
 
 def test_a_refusal_names_what_every_class_has_to_write(data):
-    with pytest.raises(ValueError, match=r"but Lasso has no at_iteration \(see"):
+    with pytest.raises(ValueError, match=r"Lasso has no at_iteration \(see"):
         TrajectoryEarlyStoppingCV(Lasso()).fit(*data)
 
 
