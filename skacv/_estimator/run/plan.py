@@ -58,8 +58,10 @@ class Strengths:
         return isinstance(self.values, str)
 
     def __len__(self):
-        is_path = isinstance(self.values, str)
-        return self.n_path if is_path else number_array(self.values, self.name).size
+        return self.n_path if self.is_path else len(self._numbers())
+
+    def _numbers(self):
+        return np.atleast_1d(number_array(self.values, self.name))
 
     def unit(self, data):
         """The parameter's value at which the strength is one, for a factor of one."""
@@ -69,7 +71,7 @@ class Strengths:
         """All strengths in order; ``penalty(1.0)`` is the penalty of strength one."""
         if isinstance(self.values, str):
             return self._path(data.problem, penalty(1.0))
-        values = np.atleast_1d(number_array(self.values, self.name))
+        values = self._numbers()
         if values.ndim > 1 or not values.size:
             raise ValueError(
                 f"{self.name} must be a number, a sequence of numbers or 'path', got "
