@@ -206,13 +206,13 @@ def nearest_names(name, most=3):
     plain = "".join(filter(str.isalnum, name.lower()))
     if plain in OTHER_NAMES:
         return [OTHER_NAMES[plain]]
-    for criterion, own in letters.items():
-        if plain.removesuffix("score") == own:
+    for criterion, joined in letters.items():
+        if plain.removesuffix("score") == joined:
             return [criterion]
     nearest = []
-    for criterion, own in letters.items():
+    for criterion, joined in letters.items():
         words = criterion.removeprefix("neg_").split("_")
-        if plain and (plain in own or plain == "".join(word[0] for word in words)):
+        if plain and (plain in joined or plain == "".join(word[0] for word in words)):
             nearest.append(criterion)
     nearest = nearest or get_close_matches(name.lower(), letters, most)
     return sorted(nearest, key=len)[:most]

@@ -169,11 +169,11 @@ def not_numbers(array):
         names = ", ".join(map(repr, array.dtype.names or ()))
         return f"records with the fields {names}: pass one of these as numbers"
     types = _types(array)
-    others = {type_ for type_ in types if not issubclass(type_, REAL)}
-    for entry in array.flat if others else ():
+    odd_types = {type_ for type_ in types if not issubclass(type_, REAL)}
+    for entry in array.flat if odd_types else ():
         if isinstance(entry, str | bytes):
             return f"strings such as {str(entry)!r}"
-        if type(entry) in others and not is_missing(entry):
+        if type(entry) in odd_types and not is_missing(entry):
             called = (CALLED[kinds] for kinds in CALLED if isinstance(entry, kinds))
             return next(called, f"objects of the type {type(entry).__name__}")
     # Integers that do not fit into 64 bits are objects.
