@@ -171,8 +171,9 @@ class TrajectoryEarlyStoppingCV(
         warning names both, and ``results_`` has the reason. There is no
         ``best_score_corrected_`` if no time is left for it. An update is not
         interrupted, nor are estimators that have only one, such as AdaBoost. With
-        ``n_jobs`` the first runs by itself, and processes are started only where more
-        than about three seconds are left.
+        ``n_jobs`` the first runs by itself. Processes are then started if more than
+        about three seconds are left, more on a busy machine, and runs do not wait for
+        them: until they have started the next ones are in this process too.
     verbose : int, default=0
         1 prints a line for every member as soon as its runs have ended: the best
         iterate, the number of iterates, seconds, the held-out score of the best one;

@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import delayed
 
-from .._compat import results_of
 from .._estimator.delegation import class_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import evaluated_iterations
@@ -27,7 +26,7 @@ from .criteria import PathCriterion, index_of_least
 from .failures import Failed
 from .members import share_work
 from .stages import EvaluatedFit, Stages
-from .time_limit import Deadline, prices_of, too_short
+from .time_limit import Deadline, prices_of, run_all, too_short
 
 # A combination ends if its mean loss exceeds the least one by so many standard errors
 # of the difference: one in twenty does of those that are as good.
@@ -174,7 +173,8 @@ def run_lap(search, stages, entrants, fold):
         fit_params = search.fit_params[candidates[0].member]
         data = candidates, search.y, fit_params, entrant.price
         calls.append(delayed(lap_of)(stages, *data))
-    for entrant, lap in zip(entrants, results_of(calls, search.owner.n_jobs)):
+    laps = run_all(calls, search.owner.n_jobs, stages.deadline)
+    for entrant, lap in zip(entrants, laps):
         if isinstance(lap, Failed):
             entrant.failed, entrant.ended = lap, lap.why
         elif lap is None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.parallel import delayed
 
-from .._compat import callback_context, has_callbacks, results_of
+from .._compat import callback_context, has_callbacks
 from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import running_attributes
 from .._estimator.parameters import is_auto
@@ -21,11 +21,10 @@ from .._estimator.run.stopping import Patience, halved
 from .._warnings import warn
 from ..exceptions import SeparationWarning
 from .failures import Failed, attempt
+from .time_limit import run_all
 
 # A step of several updates takes at most this share of the time left for runs.
 SHARE_OF_STEP = 0.25
-# Processes that have not been started take about as long to import what they need.
-SECONDS_TO_START_PROCESSES = 3.0
 
 
 class EvaluatedFit(NamedTuple):
@@ -268,8 +267,7 @@ def run_side_by_side(owner, run, groups, data, n_jobs, deadline=None):
 
     Yielded is the result of ``run``, a :meth:`Stages.run_group`, for each of ``groups``
     (its arguments, estimators first), in order. ``data`` has X, y and metadata for
-    callbacks. Before a deadline the first group is run alone: there is a model then,
-    and a measure of what runs take.
+    callbacks.
     """
     tasks = []
     for group in groups:
@@ -284,12 +282,7 @@ def run_side_by_side(owner, run, groups, data, n_jobs, deadline=None):
             )
             for group in groups
         ]
-    if deadline is not None:
-        yield from results_of(tasks[:1], n_jobs=1)
-        tasks = tasks[1:]
-        if deadline.left() < deadline.slowness * SECONDS_TO_START_PROCESSES:
-            n_jobs = 1
-    yield from results_of(tasks, n_jobs)
+    yield from run_all(tasks, n_jobs, deadline)
     if has_tasks:
         context.call_on_fit_task_end(estimator=owner, **data)
 

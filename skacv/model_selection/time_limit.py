@@ -7,13 +7,18 @@ update is expected to end in time, and goes on in steps that are expected to
 (``TimedRun``).
 """
 
+from contextlib import suppress
+from threading import TIMEOUT_MAX, Event, Thread
 from time import perf_counter
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
+from sklearn.utils.parallel import Parallel, delayed
 
+from .._compat import results_of
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import shape_of
 from .._estimator.data.row_summary import RowSummary
@@ -27,6 +32,10 @@ from .members import DrawnSplits
 SHARE_OF_RUNS = 0.9
 # An update that is expected to take less does not show how slow the machine is.
 SHORTEST = 0.1
+# Processes take about as long to start, and to import what they need, and more on a
+# busy machine: less time is not worth it. They are waited for during a share of what is
+# left.
+SECONDS_TO_START_PROCESSES, SHARE_OF_START = 3.0, 0.1
 
 
 class Deadline:
@@ -61,6 +70,55 @@ class Deadline:
         # Short updates mostly take what has nothing to do with their price.
         expected = max(price.first, SHORTEST)
         self.slowness = max(self.slowness, seconds / expected)
+
+
+def run_all(tasks, n_jobs, deadline=None):
+    """Yield results of delayed calls in order, each as soon as it is there.
+
+    Before a deadline the first is called alone: there is a model then, and a measure of
+    what runs take. Then processes start; the others are called in this one until they
+    have.
+    """
+    if deadline is None:
+        yield from results_of(tasks, n_jobs)
+        return
+    yield from results_of(tasks[:1], n_jobs=1)
+    left, processes = deadline.left(), None
+    takes_processes = len(tasks) > 1 and effective_n_jobs(n_jobs) > 1
+    if takes_processes and deadline.slowness * SECONDS_TO_START_PROCESSES < left:
+        processes = StartingProcesses(n_jobs)
+        processes.have_started(SHARE_OF_START * left)
+    for number in range(1, len(tasks)):
+        if processes is not None and processes.have_started():
+            yield from results_of(tasks[number:], n_jobs)
+            return
+        yield from results_of(tasks[number : number + 1], n_jobs=1)
+
+
+class StartingProcesses:
+    """Processes for parallel runs, which start while this one goes on."""
+
+    def __init__(self, n_jobs):
+        # Made here, it has the backend that parallel_config has set in this thread.
+        parallel, self._asked, self._answered = Parallel(n_jobs=n_jobs), Event(), False
+        n_calls = effective_n_jobs(n_jobs)
+        Thread(target=self._ask, args=(parallel, n_calls), daemon=True).start()
+
+    def _ask(self, parallel, n_calls):
+        # To call a function of this module they import the package. If they cannot
+        # start, this process goes on alone.
+        with suppress(Exception):
+            parallel(delayed(noted)() for _ in range(n_calls))
+            self._answered = True
+        self._asked.set()
+
+    def have_started(self, seconds=0.0):
+        """Whether they have answered, or do so within some seconds."""
+        return self._asked.wait(min(seconds, TIMEOUT_MAX)) and self._answered
+
+
+def noted():
+    """What processes that have started are asked to call."""
 
 
 def prices_of(groups, y):

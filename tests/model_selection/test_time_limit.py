@@ -1,6 +1,7 @@
 """``time_limit``: what runs, how far, and what is said, by a clock that tests set."""
 
 import warnings
+from threading import Event
 from types import SimpleNamespace
 
 import joblib
@@ -28,7 +29,7 @@ from skacv import (
 )
 from skacv._estimator.estimates.recording import Price
 from skacv.kernel._model import KernelModel
-from skacv.model_selection import portfolios, stages, time_limit
+from skacv.model_selection import portfolios, time_limit
 from skacv.model_selection.members import Candidate, DrawnSplits
 from skacv.model_selection.time_limit import prices_of
 from skacv.model_selection.trial import FEWEST_ROWS
@@ -333,7 +334,7 @@ def test_a_summary_has_a_limit_too(data, clock):
 
 
 def test_processes_start_where_there_is_time_for_them(data, clock, set_globals):
-    started, results_of = [], stages.results_of
+    started, results_of = [], time_limit.results_of
 
     def recording(tasks, n_jobs):
         tasks = list(tasks)
@@ -345,7 +346,38 @@ def test_processes_start_where_there_is_time_for_them(data, clock, set_globals):
     with joblib.parallel_backend("threading"):  # which shares the clock
         fitted(model.set_params(time_limit=1e9), *data)
         fitted(model.set_params(time_limit=10), *data)
-    assert started == [(1, 1), (2, 2), (1, 1), (2, 1)]
+    assert started == [(1, 1), (2, 2), (1, 1), (1, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("search", ["all", "race"])
+@pytest.mark.parametrize("fault", ["slow", "broken"])
+def test_no_run_waits_for_processes(fault, search, data, clock, monkeypatch):
+    fit_is_over = Event()
+
+    class Starting:
+        def __init__(self, n_jobs):
+            assert n_jobs == 2
+
+        def __call__(self, tasks):
+            if fault == "broken":
+                raise OSError("no more processes")
+            fit_is_over.wait()
+
+    def no_processes(tasks, n_jobs):
+        assert n_jobs == 1
+        return (function(*args, **params) for function, args, params in tasks)
+
+    monkeypatch.setattr(time_limit, "Parallel", Starting)
+    monkeypatch.setattr(time_limit, "results_of", no_processes)
+    monkeypatch.setattr(time_limit, "SHARE_OF_START", 1e-4)
+    grid = {"max_iter": [4, 5, 6]}
+    model = TrajectoryEarlyStoppingCV(
+        ridge(9), param_grid=grid, cv=4, search=search, n_jobs=2, time_limit=1e3
+    )
+    model, said = fitted(model, *data)
+    fit_is_over.set()
+    assert not said
+    assert len(model.results_["member"]) >= 3
 
 
 @needs_callbacks
