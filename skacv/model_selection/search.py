@@ -22,6 +22,7 @@ from .._compat import (
 )
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import (
+    as_frame,
     check_has_rows,
     check_target,
     shape_of,
@@ -167,7 +168,7 @@ class Search:
         if self.has_rows:
             check_has_rows(self.X)
         if not self.is_collection:
-            self.y = target_array(self.y)
+            self.X, self.y = as_frame(self.X), target_array(self.y)
         is_default, skipped = owner.estimator is None, {}
         if is_default:
             task = task_of(self.X, self.y) if is_auto(owner.task) else owner.task

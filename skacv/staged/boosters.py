@@ -91,6 +91,9 @@ class Boosters(StagedAdapter):
     # and ``classification`` list are refused.
     loss_parameters: tuple = ("objective",)
     metrics: tuple = ("eval_metric",)
+    # Types of columns of polars, besides numbers and booleans, that the library reads:
+    # others end the interpreter.
+    reads: tuple = ()
     # The trees, as their library has them; None before the first.
     booster = None
     seconds_to_start, seconds_of_stage, grows_by_class = 1e-6, 1e-7, True
@@ -141,6 +144,19 @@ class Boosters(StagedAdapter):
                     f"cannot be fitted stage by stage: {instead}."
                 )
 
+    def check_rows(self, X):
+        schema = X.schema if hasattr(X, "get_columns") else {}  # of polars
+        for name, dtype in schema.items():
+            is_read = dtype.is_integer() or dtype.is_float()
+            if not is_read and str(dtype.base_type()) not in ("Boolean", *self.reads):
+                library = type(self).__name__
+                raise TypeError(
+                    f"Column {name!r} of X holds {dtype}, which {library} does not read "
+                    "from a frame of polars: TrajectoryEarlyStoppingCV(..., "
+                    "encoder=TableEncoder()) makes numbers of it, and X.to_pandas() "
+                    "may be read."
+                )
+
     def unread_metrics(self, loss, params):
         """Metrics that the user has set, such as "eval_metric='auc'", but for the loss.
 
@@ -182,6 +198,7 @@ class Boosters(StagedAdapter):
                         "its stages begin with the first tree, and folds evaluate them."
                     )
             self._check_refused(params)
+            self.check_rows(X)
             self.begin(n_stages, X, y, params)
         self.go_on(n_stages, X, y, params)
 

@@ -91,6 +91,7 @@ class CatBoost(SumsOfLeaves):
         "graph": "its edges join rows, of which folds have only some",
     }
     offset = "baseline"
+    reads = ("String",)
     of_columns = "cat_features", "text_features", "embedding_features"
     weighs_losses = "class_weights", "auto_class_weights", "scale_pos_weight"
     loss_parameters = "objective", "loss_function"  # which has a default

@@ -127,17 +127,20 @@ class LightGBM(Updated, SumsOfLeaves):
         first = {}
 
         def record(env):
-            first.update(params=env.params, rows=env.model.train_set)
-            env.model.update = lambda train_set=None, fobj=None: first.update(
+            model = env.model
+            first.update(params=env.params, rows=model.train_set)
+            model.update = lambda train_set=None, fobj=None: first.update(
                 objective=fobj
             )
+            # Without trees it cannot be read where a category has "=" in its name.
+            model.model_to_string, model.model_from_string = str, lambda text: model
 
         # The trees of a fit are freed at its end. Its first update is skipped, and made
         # later by a booster with the same rows.
         record.before_iteration = True
         self.estimator.fit(X, y, callbacks=[record], **params)
-        del self.estimator.booster_.update
         self.booster, self.ends = Booster(first["params"], first["rows"]), [0]
+        self.estimator._Booster = self.booster
         self.training = first["rows"], first["objective"]
         self.n_threads = first["params"].get("num_threads", 0)
 
@@ -168,7 +171,9 @@ class LightGBM(Updated, SumsOfLeaves):
 
     def without_rows(self):
         finished = copy(self)
+        finished.estimator = copy(self.estimator)
         finished.booster = self._first(self.n_stages)
+        finished.estimator._Booster = finished.booster
         return finished
 
     def leaves(self, X, first, last):

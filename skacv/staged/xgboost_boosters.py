@@ -49,6 +49,7 @@ class XGBoost(Updated):
     allowed = {"booster": ("gbtree",), "callbacks": (None,)}
     offset = "base_margin"
     of_columns = ("feature_weights",)
+    reads = "Categorical", "Enum"
     regression = {
         "reg:squarederror": judged_by(SquaredError),
         "reg:squaredlogerror": judged_by(SquaredLogError),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable
 from copy import copy
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from numbers import Number
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -46,10 +46,10 @@ class Cells(NamedTuple):
     # datetime64, in UTC if there is a time zone; texts as indices of ``levels``, -1
     # where they are missing.
     values: np.ndarray
-    # Different texts, in any order. They need not occur.
+    # The different texts that occur, in any order.
     levels: list = []
-    # The time zone of dates.
-    zone: str | None = None
+    # The time zone of dates: its name, or the zone itself if it has none.
+    zone: str | tzinfo | None = None
     # Whether the frame declares the column as categorical.
     is_declared: bool = False
 
@@ -145,6 +145,8 @@ def _of_series(column):
     zone = getattr(dtype, "tz", None)
     if zone is not None:  # of pandas; polars has UTC in arrays
         return Cells("date", column.to_numpy(dtype=INSTANT), zone=zone_of(zone))
+    if hasattr(dtype, "is_nested") and dtype.is_nested():  # of polars
+        return _of_objects(column.to_list())
     zone = getattr(dtype, "time_zone", None)
     is_extension = not isinstance(dtype, np.dtype) and hasattr(column, "array")
     if is_extension and dtype.kind in "fiu":
@@ -216,10 +218,9 @@ def _of_levels(codes, levels, is_declared=False):
     """
     of_text = {}
     new_codes = np.full(len(levels) + 1, -1)  # the last is that of the code -1
-    # A few rows of a frame with very many levels have few of them.
-    occurring = range(len(levels)) if len(levels) <= len(codes) else np.unique(codes)
-    for code in occurring:
-        if code < 0 or is_missing(levels[code]):
+    # Rows of a categorical dtype need not have all of its levels.
+    for code in np.flatnonzero(np.bincount(codes[codes >= 0], minlength=1)):
+        if is_missing(levels[code]):
             continue
         text = text_of(levels[code])
         if text.strip() not in MISSING_TEXTS:
@@ -233,7 +234,7 @@ def text_of(value):
         return value.decode(errors="replace")
     if isinstance(value, float | np.floating) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return str(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 def _numbers_of_objects(kind, values, is_present):
@@ -245,31 +246,38 @@ def _numbers_of_objects(kind, values, is_present):
     return Cells(kind, numbers)
 
 
-def zone_of(tzinfo):
-    """The name of a time zone, such as Europe/Paris or UTC+02:00; UTC without one."""
-    fixed = tzinfo.utcoffset(None)
+def zone_of(zone):
+    """The name of a time zone, such as Europe/Paris or UTC+02:00, or else the zone."""
+    fixed = zone.utcoffset(None)
     if fixed is not None:
         return str(timezone(fixed))
     try:
-        return ZoneInfo(str(tzinfo)).key
+        return ZoneInfo(str(zone)).key
     except (ValueError, ZoneInfoNotFoundError):
-        return "UTC"
+        return zone
 
 
 def dates_of(kind, values, is_present):
     """Objects that are dates, in UTC if they have a time zone."""
     dates = [value for value, is_in in zip(values, is_present) if is_in]
-    zones = {zone_of(value.tzinfo) for value in dates if getattr(value, "tzinfo", None)}
+    by_id = {id(zone): zone for zone in (getattr(d, "tzinfo", None) for d in dates)}
+    zones = []  # those of dateutil cannot be in a set
+    for zone in map(zone_of, filter(None, by_id.values())):
+        zones += [] if zone in zones else [zone]
     if zones:
         if not all(getattr(value, "tzinfo", None) for value in dates):
             raise ValueError(
                 "A column of X has dates with and without a time zone: give all of "
                 "them one, or none."
             )
-        dates = [value.astimezone(UTC).replace(tzinfo=None) for value in dates]
+        # Not by astimezone, which ends at both ends of the calendar.
+        offsets = np.array([value.utcoffset() for value in dates], dtype=ELAPSED)
+        dates = [value.replace(tzinfo=None) for value in dates]
     instants = np.full(len(values), np.datetime64("NaT"), dtype=INSTANT)
     instants[is_present] = np.array(dates, dtype=INSTANT)
-    zone = zones.pop() if len(zones) == 1 else "UTC" if zones else None
+    if zones:
+        instants[is_present] -= offsets
+    zone = zones[0] if len(zones) == 1 else "UTC" if zones else None
     return Cells(kind, instants, zone=zone)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import partial
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -15,6 +15,8 @@ from .written_dates import ORDERS, orders_of, written_date
 
 # Parts of a date, in the time zone of the column.
 PARTS = "total_seconds", "month", "day", "weekday", "hour"
+# Days of which Python knows the time in every zone, also on the next one.
+CALENDAR = np.array(["0001-01-03", "9999-12-28"], dtype=INSTANT)
 # Kinds of columns, in messages.
 PLURALS = {
     "number": "numbers",
@@ -301,19 +303,25 @@ def _offsets(instants, zone):
     """
     if zone is None:
         return np.zeros(1, dtype=ELAPSED)
-    fixed = re.fullmatch(r"UTC([+-])(\d\d):(\d\d)", zone)
-    if fixed:
-        sign, hours, minutes = fixed.groups()
-        elapsed = timedelta(hours=int(hours), minutes=int(minutes))
-        clock = timezone(elapsed if sign == "+" else -elapsed)
-    else:
-        clock = ZoneInfo(zone)
+    # At the ends of the calendar clocks are those of the days beside them.
+    instants = np.clip(instants, *CALENDAR)
+    clock = zone if isinstance(zone, tzinfo) else clock_of(zone)
     days = instants.astype("datetime64[D]")
     offsets, changing = _at(days, clock), ~np.isnat(days)
     changing[changing] = offsets[changing] != _at(days[changing] + 1, clock)
     # Clocks are changed at full minutes.
     offsets[changing] = _at(instants[changing].astype("datetime64[m]"), clock)
     return offsets
+
+
+def clock_of(zone):
+    """The time zone of a name."""
+    fixed = re.fullmatch(r"UTC([+-])(\d\d):(\d\d)", zone)
+    if not fixed:
+        return ZoneInfo(zone)
+    sign, hours, minutes = fixed.groups()
+    elapsed = timedelta(hours=int(hours), minutes=int(minutes))
+    return timezone(elapsed if sign == "+" else -elapsed)
 
 
 def _at(instants, clock):

@@ -1,9 +1,12 @@
 """XGBoost, LightGBM and CatBoost take the categories of a table as they are."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.base import clone
 
 from skacv import Staged, TableEncoder
 from skacv.tables.views import view_for
@@ -70,3 +73,57 @@ def test_settings_of_columns_are_of_x(name):
     member = booster(name, **{key[name[:3]]: ["c", "c", "q", "q"]})
     with pytest.raises(ValueError, match=f"leave {key[name[:3]]} out"):
         view_for(Staged(member), encoder)
+
+
+@pytest.mark.parametrize("levels", [["a=1", "b=2"], ["=", "=="], ["a\nb=c=d", "e"]])
+def test_names_of_categories_of_lightgbm(levels, rng):
+    """A model without splits is a constant, however its categories are named."""
+    lightgbm = pytest.importorskip("lightgbm")
+    X = pd.DataFrame({"x": rng.standard_normal(60)})
+    X["level"] = pd.Categorical(rng.choice(levels, 60))
+    y = X["x"] + (X["level"] == levels[0])
+    for least in (5, 1000):
+        settings = {"n_estimators": 5, "min_child_samples": least, "verbose": -1}
+        trees = lightgbm.LGBMRegressor(**settings)
+        model = pickle.loads(pickle.dumps(Staged(trees, cv=3).fit(X, y)))
+        expected = np.full(60, y.mean())
+        if least == 5:
+            # The same without such names.
+            codes = pd.Categorical.from_codes(X["level"].cat.codes, ["p", "q"])
+            expected = clone(trees).fit(X.assign(level=codes), y)
+            expected = expected.predict(X.assign(level=codes))
+        np.testing.assert_allclose(model.predict(X), expected)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_frames_that_would_end_the_interpreter(name, rng):
+    pl = pytest.importorskip("polars")
+    numbers = {"x": rng.standard_normal(30), "flag": np.arange(30) % 2 == 0}
+    y = numbers["x"] + numbers["flag"]
+    model = Staged(booster(name, 3), cv=3).fit(pl.DataFrame(numbers), y)
+    others = {
+        "Date": pl.Series(range(30)).cast(pl.Date),
+        "Struct": pl.Series([{"a": 1}] * 30),
+        "List": pl.Series([[1, 2]] * 30),
+        "Array": pl.Series([[1, 2]] * 30, dtype=pl.Array(pl.Int64, 2)),
+    }
+    if not name.startswith("Cat"):  # which takes texts
+        others["String"] = pl.Series(["a"] * 30)
+    for kind, column in others.items():
+        X = pl.DataFrame({**numbers, "of": column})
+        with pytest.raises(TypeError, match=f"Column 'of' of X holds {kind}"):
+            Staged(booster(name, 3), cv=3).fit(X, y)
+        with pytest.raises(TypeError, match=f"Column 'flag' of X holds {kind}"):
+            model.predict(pl.DataFrame({"x": numbers["x"], "flag": column}))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_tables_of_arrow(name, rng):
+    pa = pytest.importorskip("pyarrow")
+    X = pd.DataFrame(rng.standard_normal((30, 2)), columns=["a", "b"])
+    model = Staged(booster(name, 3), cv=3)
+    expected = clone(model).fit(X, X["a"]).predict(X)
+    table = pa.Table.from_pandas(X)
+    found = model.fit(table, X["a"])
+    np.testing.assert_array_equal(found.predict(table), expected)
+    assert list(found.feature_names_in_) == ["a", "b"]

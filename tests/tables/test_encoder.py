@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skacv import TableEncoder
+from skacv import TableEncoder, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.tables import cells
 
 from .frames import CITIES, N_ROWS, TABLES
@@ -448,3 +448,36 @@ def test_two_dates_have_the_time_between_them():
     many = pd.DataFrame({f"d{k}": sent + k * took for k in range(1, 7)})
     names = TableEncoder("codes").fit(many).get_feature_names_out().tolist()
     assert sum("_minus_" in name for name in names) == 6
+
+
+def test_columns_of_lists_of_polars_are_as_those_of_pandas():
+    pl = pytest.importorskip("polars")
+    lists, structs = [[1, 2], [1], [1, 2], [1]], [{"a": 1}, {"a": 2}] * 2
+    x = np.arange(4.0)
+    frame = pd.DataFrame({"of": lists, "parts": structs, "pair": [[1, 2]] * 4, "x": x})
+    frame.loc[1::2, "pair"] = pd.Series([[3, 4]] * 4)
+    columns = {
+        "of": pl.Series(lists),
+        "parts": pl.Series(structs),
+        "pair": pl.Series(frame["pair"].tolist(), dtype=pl.Array(pl.Int64, 2)),
+        "x": x,
+    }
+    encoder = TableEncoder("codes").fit(frame)
+    assert encoder.kinds_["pair"] == "category"
+    codes = encoder.codes(pl.DataFrame(columns))
+    np.testing.assert_array_equal(codes, encoder.codes(frame))
+
+
+def test_stopping_estimators_take_tables_of_arrow(rng):
+    pa = pytest.importorskip("pyarrow")
+    X = pd.DataFrame({"a": rng.standard_normal(40), "of": ["u", "v"] * 20})
+    y = X["a"] + (X["of"] == "u")
+    lasso = TrajectoryEarlyStoppingCV(
+        TrajectoryLasso("path", max_iter=5), encoder=TableEncoder(), random_state=0
+    )
+    expected = clone(lasso).fit(X, y).predict(X)
+    table = pa.Table.from_pandas(X)
+    found = clone(lasso).fit(table, y).predict(table)
+    np.testing.assert_array_equal(found, expected)
+    numbers = TrajectoryLasso("path", max_iter=5).fit(table.select(["a"]), y)
+    assert list(numbers.feature_names_in_) == ["a"]

@@ -69,6 +69,7 @@ def names_of(estimator):
 
 def _to_validate(estimator, X):
     """Rows that scikit-learn can validate, and the arguments for that."""
+    X = as_frame(X)
     check_columns(X)
     namespace = namespace_of(X) if is_foreign(X) else np
     takes_sparse = get_tags(estimator).input_tags.sparse
@@ -78,8 +79,18 @@ def _to_validate(estimator, X):
     }
 
 
+def as_frame(X):
+    """A table of Arrow as a DataFrame of pandas; other data as they are."""
+    is_of_arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
+    return X.to_pandas() if is_of_arrow else X
+
+
 def summed(X):
-    """A sparse matrix that stores each entry once, in the format of the one passed."""
+    """A sparse matrix that stores each entry once, in the format of the one passed.
+
+    A table of Arrow becomes a DataFrame.
+    """
+    X = as_frame(X)
     # scikit-learn would not cast sparse columns of booleans.
     if has_sparse_columns(X) and any(dtype.kind == "b" for dtype in X.dtypes):
         return X.astype(type(X.dtypes.iloc[0])(np.float64, 0.0))
@@ -120,6 +131,11 @@ def check_columns(X):
         for name, column in X.items():  # of which several may have the same name
             if getattr(column.dtype, "kind", "O") not in NUMBERS:
                 check_numbers(np.asarray(column), f"Column {name!r} of X")
+    elif hasattr(X, "get_columns"):  # of polars
+        for name, dtype in X.schema.items():
+            if not (dtype.is_numeric() or str(dtype) in ("Boolean", "Null")):
+                check_numbers(X[name].to_numpy(), f"Column {name!r} of X")
+                raise ValueError(f"Column {name!r} of X must be numbers, got {dtype}.")
     elif not is_foreign(X):
         check_numbers(X.data if sparse.issparse(X) else _as_array(X, "X"), "X")
 
