@@ -151,8 +151,8 @@ class Boosters(StagedAdapter):
             if not is_read and str(dtype.base_type()) not in ("Boolean", *self.reads):
                 library = type(self).__name__
                 raise TypeError(
-                    f"Column {name!r} of X holds {dtype}, which {library} does not read "
-                    "from a frame of polars: TrajectoryEarlyStoppingCV(..., "
+                    f"Column {name!r} of X holds {dtype}, which {library} does not "
+                    "read from a frame of polars: TrajectoryEarlyStoppingCV(..., "
                     "encoder=TableEncoder()) makes numbers of it, and X.to_pandas() "
                     "may be read."
                 )
