@@ -192,8 +192,8 @@ step_size_ : float
 SQUARED = LINEAR | entries("""
 alpha : float, array-like or "path", default=1.0
     Strength of the penalty. A sequence of values is fitted in one warm-started
-    trajectory, with ``max_iter`` updates at each value and the momentum restarted
-    at each.
+    trajectory from the largest to the smallest, whatever its order, with
+    ``max_iter`` updates at each value and the momentum restarted at each.
 penalty_weights : array-like of shape (n_features,), default=None
     Nonnegative factors that multiply the penalty of every coefficient. A
     coefficient with weight zero is not penalised; "path" then starts where all
@@ -243,9 +243,10 @@ loo_path_ : ndarray of shape (n_iter_ + 1,)
 CURVED = LINEAR | entries("""
 alpha : float, array-like or "path", default={alpha}
     Strength of the penalty. A sequence of values is fitted in one warm-started
-    trajectory, with ``max_iter`` updates at each value and the momentum restarted
-    at each; "path" is a geometric grid of 10 values, from the alpha at which the
-    curvature of the penalty equals that of the loss, down to 1e-5 of that.
+    trajectory from the largest to the smallest, whatever its order, with
+    ``max_iter`` updates at each value and the momentum restarted at each; "path" is
+    a geometric grid of 10 values, from the alpha at which the curvature of the
+    penalty equals that of the loss, down to 1e-5 of that.
 fit_intercept : bool, default=True
     Whether to fit an intercept: the unpenalised coefficient of a column of ones
     that is added to X. Convergence is faster with centred features.
@@ -358,8 +359,8 @@ INVERSE = (
     | entries("""
 C : float, array-like or "path", default=1.0
     Inverse strength of the penalty, positive. A sequence of values is fitted in one
-    warm-started trajectory, with ``max_iter`` updates at each value and the
-    momentum restarted at each.
+    warm-started trajectory from the smallest to the largest, whatever its order,
+    with ``max_iter`` updates at each value and the momentum restarted at each.
 C_path_ : ndarray of shape (n_iter_ + 1,)
     Value of C in the update that led to every iterate; row 0, the start, has that of
     the first update.
@@ -373,11 +374,12 @@ objective_path_ : ndarray of shape (n_iter_ + 1,)
 PARTS = entries("""
 alpha : float, array-like or "path", default={alpha}
     Factor of the strength of the penalty. A sequence of values is fitted in one
-    warm-started trajectory, with ``max_iter`` updates at each value and the
-    momentum restarted at each; "path" is a geometric grid of 30 values, from the
-    smallest alpha that keeps all penalised coefficients at zero down to {smallest}
-    of it. With "l2" it has 10 values, from the alpha at which the curvature of the
-    penalty equals that of the loss.
+    warm-started trajectory from the largest to the smallest, whatever its order,
+    with ``max_iter`` updates at each value and the momentum restarted at each;
+    "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
+    penalised coefficients at zero down to {smallest} of it. With "l2" it has 10
+    values, from the alpha at which the curvature of the penalty equals that of the
+    loss.
 penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, \
 default="{penalty}"
     The l1 norm, half the squared Euclidean norm, their mean, the minimax concave

@@ -44,8 +44,8 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         Strength of the ridge penalty, which is alpha ||f||^2 added to the sum of
         squared errors, or alpha ||f||^2 / 2 added to the sum of log losses. With 0
         early stopping is the only regularisation. A sequence of values is fitted in one
-        warm-started trajectory, with ``max_iter`` epochs at each value; "path" is a
-        geometric grid of 10 values.
+        warm-started trajectory from the largest to the smallest, whatever its order,
+        with ``max_iter`` epochs at each value; "path" is a geometric grid of 10 values.
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept: by centring the kernel and the targets
         for the squared error, by separate updates for the log loss.

@@ -45,8 +45,8 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
         Strength of the ridge penalty alpha ||f||^2, which is added to the sum of the
         losses as in :class:`sklearn.kernel_ridge.KernelRidge`. With 0 early stopping is
         the only regularisation. A sequence of values is fitted in one warm-started
-        trajectory, with ``max_iter`` epochs at each value; "path" is a geometric grid
-        of 10 values.
+        trajectory from the largest to the smallest, whatever its order, with
+        ``max_iter`` epochs at each value; "path" is a geometric grid of 10 values.
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept: by centring the kernel and the targets
         for the squared error, by separate updates for other losses.

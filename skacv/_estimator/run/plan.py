@@ -68,7 +68,11 @@ class Strengths:
         return data.total_weight if self.is_sum else 1.0
 
     def on(self, data, penalty):
-        """All strengths in order; ``penalty(1.0)`` is the penalty of strength one."""
+        """All strengths, the largest first, whatever the order of the values.
+
+        After a weak penalty, a strong one would have to undo what that has let grow.
+        ``penalty(1.0)`` is the penalty of strength one.
+        """
         if isinstance(self.values, str):
             return self._path(data.problem, penalty(1.0))
         values = self._numbers()
@@ -82,12 +86,14 @@ class Strengths:
                 raise ValueError(
                     f"{self.name} must be positive, got {values.tolist()}."
                 )
-            return (1 / (values * self.unit(data))).tolist()
+            strengths = 1 / (values * self.unit(data))
+            return np.sort(strengths)[::-1].tolist()
         if not np.isfinite(values).all() or (values < 0).any():
             raise ValueError(
                 f"{self.name} must be finite and not negative, got {values.tolist()}."
             )
-        return (values * self.factor / self.unit(data)).tolist()
+        strengths = values * self.factor / self.unit(data)
+        return np.sort(strengths)[::-1].tolist()
 
     def value_of(self, strength, data):
         """The parameter's value of a strength."""
