@@ -1,12 +1,13 @@
 """Debiased coefficients: dense systems, the published setting, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.linalg import solve_triangular, toeplitz
 from scipy.special import expit
 from scipy.stats import norm
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from skacv import (
     IterativeRidge,
@@ -312,18 +313,64 @@ def test_bad_input(arguments, words, fitted):
         fitted.coef_interval(**arguments)
 
 
-def test_columns_that_are_not_told_apart(rng):
-    X = rng.standard_normal((100, 5))
-    X[:, 3] = 2 * X[:, 1]
+@pytest.mark.parametrize("covariance", ["sample", "nodewise"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        TrajectoryLasso(0.05, keep_data=True, random_state=0),
+        TrajectoryLogisticRegression(keep_data=True, random_state=0),
+    ],
+    ids=["squared error", "two classes"],
+)
+def test_columns_that_are_not_told_apart_are_nan(model, covariance, rng):
+    """All other rows of the table are those of these columns alone."""
+    X = pd.DataFrame(rng.standard_normal((120, 6)), columns=list("abcdef"))
+    X["d"] = 2 * X["b"]
+    y = X["a"] + rng.standard_normal(120)
+    model = clone(model).fit(X, y > 0 if is_classifier(model) else y)
+    with pytest.warns(UserWarning, match=r"\['b', 'd'\] are constant, or") as seen:
+        table = model.coef_table(covariance=covariance)
+    assert len(seen) == 1
+    lost = table["column"].isin(["b", "d"])
+    numbers = table.drop(columns=["column", "coef"])
+    assert numbers[lost].isna().all(axis=None)
+    assert np.isfinite(numbers[~lost]).all(axis=None)
+    assert np.isfinite(table["coef"]).all()
+    kept = model.coef_table(["a", "c", "e", "f"], covariance=covariance)
+    own = table[table["column"].isin(["a", "c", "e", "f"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(own, kept)
+    with pytest.warns(UserWarning, match=r"\['d'\] are constant, or"):
+        interval = model.coef_interval(["d", "c"], covariance=covariance)
+    assert np.isnan(interval[0]).all()
+    assert np.isfinite(interval[1]).all()
+
+
+def test_estimates_beside_collinear_columns_are_those_of_least_squares(rng):
+    """Of a category coded in full, the other columns are estimated as without it."""
+    levels = rng.integers(0, 3, 90)
+    X = np.column_stack([rng.standard_normal((90, 2)), np.eye(3)[levels]])
+    y = X[:, 0] + levels + rng.standard_normal(90)
+    model = TrajectoryLasso(0.1, keep_data=True, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match=r"Columns \[2, 3, 4, 'intercept'\]"):
+        table = model.coef_table()
+    design = np.column_stack([X[:, :4], np.ones(90)])  # one level is dropped
+    coef, (error,), *_ = np.linalg.lstsq(design, y, rcond=None)
+    errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * error / (90 - 5))
+    np.testing.assert_allclose(table["estimate"][:2], coef[:2], rtol=1e-8)
+    np.testing.assert_allclose(table["standard_error"][:2], errors[:2], rtol=1e-8)
+
+
+@pytest.mark.parametrize("covariance", ["sample", "nodewise"])
+def test_means_of_rows_that_training_rows_say_nothing_of_are_nan(covariance, rng):
+    X = rng.standard_normal((100, 4))
+    X[:, 3] = X[:, 1] + 1e-9 * rng.standard_normal(100)
     model = TrajectoryLasso(0.05, keep_data=True, random_state=0)
     model.fit(X, X[:, 0] + rng.standard_normal(100))
-    with pytest.raises(ValueError, match=r"Columns \[1, 3\] are linear combinations"):
-        model.coef_interval()
-    with pytest.raises(ValueError, match=r"Columns \[1, 3\] are almost linear"):
-        model.coef_interval(covariance="nodewise")
-    for covariance in ("sample", "nodewise"):
-        found = model.coef_interval([0, 2, 4], covariance=covariance)
-        assert found.shape == (3, 2)
+    rows = np.array([[1.0, 0.5, 0.0, 0.5], [0.0, 5.0, 0.0, -5.0]])
+    with pytest.warns(UserWarning, match=r"Rows \[1\] of X lie along"):
+        found = model.predict_mean_interval(rows, covariance=covariance)
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1]).all()
 
 
 def test_fits_that_have_nothing_to_say(rng):
@@ -336,8 +383,9 @@ def test_fits_that_have_nothing_to_say(rng):
         lasso.fit(X, y, sample_weight=rng.uniform(1, 2, 30)).coef_interval()
     X[:, 2] = 1.0
     for settings in ({}, {"covariance": np.eye(4)}):
-        with pytest.raises(ValueError, match=r"Columns \[2\] are constant"):
-            lasso.fit(X, y).coef_interval(**settings)
+        with pytest.warns(UserWarning, match=r"Columns \[2\] are constant"):
+            found = lasso.fit(X, y).coef_interval(**settings)
+        np.testing.assert_array_equal(np.isnan(found[:, 0]), [0, 0, 1, 0])
     assert lasso.coef_interval([0, 1]).shape == (2, 2)
     batches = IterativeRidge(solver="eigenpro", n_components=1, keep_data=True)
     batches.fit(X, y)
@@ -509,11 +557,3 @@ def test_the_mean_row_has_the_mean_target(rows, fitted):
     np.testing.assert_allclose(found.mean(), y.mean(), rtol=1e-6)
     known = fitted.predict_mean_interval(middle, covariance=np.eye(12))
     np.testing.assert_allclose(found, known, rtol=1e-6)
-
-
-def test_rows_along_which_nothing_is_seen(rng):
-    X = rng.standard_normal((60, 3))
-    X[:, 2] = X[:, 0] + 1e-9 * rng.standard_normal(60)
-    model = TrajectoryLasso(0.05, keep_data=True, random_state=0).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=r"Rows \[1\] of X lie along directions"):
-        model.predict_mean_interval([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0]])

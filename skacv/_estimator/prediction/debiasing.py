@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from ..._compat import on_host
+from ..._warnings import warn
 from ...optim.design import ROUNDINGS
 from ...optim.trajectory import Trajectory
 from ...risk.inference.debiased import Debiased
@@ -79,15 +80,14 @@ class Features:
             X = X - X.mean(axis=0)
         return cls(X, means, bool(fitted.fit_intercept))
 
-    def check_vary(self, columns):
-        """Raise if a requested column is constant."""
+    def are_constant(self, indices):
+        """Mask of requested columns that are constant; the intercept is not."""
         rounding = ROUNDINGS * np.finfo(float).eps * np.abs(self.means)
-        constant = [int(j) for j in columns if np.ptp(self.X[:, j]) <= rounding[j]]
-        if constant:
-            raise ValueError(
-                f"Columns {constant} are constant: they have no coefficient of their "
-                "own."
-            )
+        is_constant = np.zeros(len(indices), dtype=bool)
+        for number, j in enumerate(indices):
+            if j < len(self.means):
+                is_constant[number] = np.ptp(self.X[:, j]) <= rounding[j]
+        return is_constant
 
     def from_middle(self, rows):
         """Rows (n_asked, n_features) less the mean row, if there is an intercept."""
@@ -113,8 +113,11 @@ class ByDirections:
         runs = [RecordedRun.of(self._fitted, t) for t in iterations]
         scores = [self._scores(run.trajectory) for run in runs]
         directions = self._directions(indices)
+        determined = directions.are_known() & ~self._features.are_constant(indices)
+        _warn_of_columns(self._fitted, indices[~determined])
         for run, run_scores in zip(runs, scores):
             debiased = Debiased.of(run.coef[indices], run_scores, directions)
+            debiased = debiased.where(determined)
             if on_true_scale:
                 debiased = debiased._replace(scale=self._scale(run, run_scores))
             yield debiased
@@ -123,12 +126,12 @@ class ByDirections:
         """Means of rows (n_asked, n_features), by one iterate, as Debiased."""
         run = RecordedRun.of(self._fitted, iteration)
         scores, directions = self._scores(run.trajectory), self._directions_of(rows)
+        _warn_of_rows(directions.are_known())
         coef, intercept = run.coef[:-1], run.coef[-1]
         return Debiased.of(rows @ coef + intercept, scores, directions)
 
     def _directions(self, indices):
         X, is_column = self._features.X, indices < len(self._features.means)
-        self._features.check_vary(indices[is_column])
         of_features = self._covariance.of_columns(X, indices[is_column])
         if is_column.all():
             return of_features
@@ -211,48 +214,59 @@ class WithoutPenalty:
         runs = [RecordedRun.of(self._fitted, t) for t in iterations]
         X = self._features.X
         n_features = X.shape[1]
-        columns = indices[indices < n_features]
-        self._features.check_vary(columns)
         rows = self._with_constant(np.eye(n_features), constant=0.0)
         if self._features.has_intercept:
             zero = self._features.from_middle(np.zeros((1, n_features)))
             rows = np.concatenate([rows, self._with_constant(zero)])
         rows = rows[indices]
         determined = self._minimum.basis.determines(rows)
-        if not determined.all():
-            labels = labels_of_columns(self._fitted)
-            raise ValueError(
-                f"Columns {[labels[j] for j in indices[~determined]]} are linear "
-                "combinations of others, with the constant of the intercept (as all "
-                "levels of a category are together), so that their coefficients cannot "
-                "be estimated: drop one such column of each combination, or ask for "
-                "others."
-            )
+        determined &= ~self._features.are_constant(indices)
+        _warn_of_columns(self._fitted, indices[~determined])
         problem, scale = self._fitted._data.problem, Scale(1.0, 0.0)
         if on_true_scale:
             scale = self._minimum.scale(X, _labels_of(problem), problem.loss)
         for run in runs:
             debiased = self._minimum.debiased(run.coef[indices], rows)
-            yield debiased._replace(scale=scale)
+            yield debiased.where(determined)._replace(scale=scale)
 
     def of_rows(self, rows, iteration):
         """Means of rows (n_asked, n_features), as :meth:`ByDirections.of_rows`."""
         run = RecordedRun.of(self._fitted, iteration)
         centred = self._with_constant(self._features.from_middle(rows))
         determined = self._minimum.basis.determines(centred)
-        if not determined.all():
-            raise ValueError(
-                f"Rows {np.flatnonzero(~determined).tolist()} of X lie along "
-                "directions in which the training rows hardly vary: their means cannot "
-                "be estimated."
-            )
+        _warn_of_rows(determined)
         coef, intercept = run.coef[:-1], run.coef[-1]
-        return self._minimum.debiased(rows @ coef + intercept, centred)
+        means = self._minimum.debiased(rows @ coef + intercept, centred)
+        return means.where(determined)
 
     def _with_constant(self, rows, constant=1.0):
         if not self._features.has_intercept:
             return rows
         return np.column_stack([rows, np.full(len(rows), constant)])
+
+
+def _warn_of_columns(fitted, indices):
+    """Warn of columns whose coefficients are NaN, by their names."""
+    if len(indices):
+        labels = labels_of_columns(fitted)
+        warn(
+            f"Columns {[labels[j] for j in indices]} are constant, or (nearly) linear "
+            "combinations of others and of the constant of the intercept, as all "
+            "levels of a category are together: their coefficients cannot be "
+            "estimated, and are NaN. Drop one column of each combination.",
+            UserWarning,
+        )
+
+
+def _warn_of_rows(determined):
+    """Warn of rows whose means are NaN."""
+    if not determined.all():
+        warn(
+            f"Rows {np.flatnonzero(~determined).tolist()} of X lie along directions in "
+            "which the training rows hardly vary: their means cannot be estimated, and "
+            "are NaN.",
+            UserWarning,
+        )
 
 
 def debiasing_of(fitted, covariance, X_unlabelled):

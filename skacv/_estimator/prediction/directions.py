@@ -28,13 +28,17 @@ MOST_ALIKE = 0.5
 
 
 class Directions(NamedTuple):
-    """Directions over the rows, and the sizes of their errors.
+    """Directions over the rows, and the sizes of their errors; NaN where none is known.
 
     Shapes: vectors (n_rows, n_asked); sizes (n_asked,).
     """
 
     vectors: np.ndarray
     sizes: np.ndarray
+
+    def are_known(self):
+        """Mask of the directions that are known, (n_asked,)."""
+        return ~np.isnan(self.sizes)
 
 
 class KnownCovariance:
@@ -107,14 +111,7 @@ class Nodewise:
         """
         scaled, _ = _of_unit_size(X)
         parts = ((X[:, j], np.delete(scaled, j, axis=1)) for j in columns)
-        directions, likeness, shares = _by_lassos(X, parts, len(columns), alpha)
-        alike = columns[likeness >= MOST_ALIKE].tolist()
-        if alike:
-            raise ValueError(
-                f"Columns {alike} are almost linear combinations of others, so that "
-                "their coefficients cannot be estimated by the nodewise lasso: "
-                f"{_remedy(X)}drop such columns, or ask for others."
-            )
+        directions, shares = _by_lassos(X, parts, len(columns), alpha)
         alike = columns[shares < least_left].tolist()
         if alike:
             warn(
@@ -142,13 +139,7 @@ class Nodewise:
                 column = scaled @ (direction / (direction @ direction or 1.0))
                 yield column, scaled - np.outer(column, direction)
 
-        directions, likeness, shares = _by_lassos(X, parts(), len(rows), alpha)
-        alike = np.flatnonzero(likeness >= MOST_ALIKE).tolist()
-        if alike:
-            raise ValueError(
-                f"Rows {alike} of X lie along directions in which the training rows "
-                "hardly vary: their means cannot be estimated."
-            )
+        directions, shares = _by_lassos(X, parts(), len(rows), alpha)
         alike = np.flatnonzero(shares < least_left).tolist()
         if alike:
             warn(
@@ -168,11 +159,12 @@ class Nodewise:
 def _by_lassos(X, parts, n_asked, factor):
     """Directions by a lasso of each column on its regressors, and how much they share.
 
-    Shapes: parts ((n_rows,), (n_rows, n_regressors)); likeness, shares (n_asked,).
+    Shares are the inner products of column and residual, over the square of the column.
+    A direction is NaN, and its share too, if the residual is about as close to some
+    regressor as to the column itself.
+
+    Shapes: parts ((n_rows,), (n_rows, n_regressors)); shares (n_asked,).
     """
-    # likeness: how close the residual is to any regressor, over how close it is to the
-    # column itself. shares: the inner product of column and residual, over the square
-    # of the column.
     n_rows, n_columns = X.shape
     lasso = Lasso(
         factor * np.sqrt(np.log(max(n_columns, 2)) / n_rows),
@@ -180,7 +172,7 @@ def _by_lassos(X, parts, n_asked, factor):
         max_iter=10_000,
     )
     vectors = np.zeros((n_rows, n_asked))
-    likeness, shares = np.zeros(n_asked), np.ones(n_asked)
+    shares = np.ones(n_asked)
     for k, (column, regressors) in enumerate(parts):
         if not column.any():
             continue
@@ -188,12 +180,14 @@ def _by_lassos(X, parts, n_asked, factor):
         residual = unit
         if regressors.shape[1]:
             residual = unit - regressors @ lasso.fit(regressors, unit).coef_
-        vectors[:, k] = residual / (residual @ column)
         across = np.abs(regressors.T @ residual).max(initial=0)
-        likeness[k] = across / (residual @ unit)
+        if across >= MOST_ALIKE * (residual @ unit):
+            vectors[:, k] = shares[k] = np.nan
+            continue
+        vectors[:, k] = residual / (residual @ column)
         shares[k] = residual @ unit / n_rows
     sizes = np.linalg.norm(vectors, axis=0) / np.sqrt(n_rows)
-    return Directions(vectors, sizes), likeness, shares
+    return Directions(vectors, sizes), shares
 
 
 def _remedy(X):

@@ -90,9 +90,14 @@ class CoefficientInference:
         ------
         ValueError
             If coverage is not in (0, 1); if the estimator was fitted without
-            ``keep_data=True``; if rows have unequal weights; if a column is constant or
-            a linear combination of others, or the covariance does not match the
-            columns.
+            ``keep_data=True``; if rows have unequal weights; or if the covariance does
+            not match the columns.
+
+        Warns
+        -----
+        UserWarning
+            If columns are constant or linear combinations of others: their estimates
+            and intervals are NaN.
 
         References
         ----------
@@ -154,6 +159,12 @@ class CoefficientInference:
         ------
         ValueError
             As in :meth:`coef_interval`.
+
+        Warns
+        -----
+        UserWarning
+            If columns are constant or linear combinations of others: all numbers in
+            their rows but ``coef`` are NaN.
         """
         check_coverage(coverage)
         check_is_about_truth(self)
@@ -207,8 +218,13 @@ class CoefficientInference:
         Raises
         ------
         ValueError
-            As in :meth:`coef_interval`, or if a row lies along a direction in which the
-            training rows hardly vary.
+            As in :meth:`coef_interval`.
+
+        Warns
+        -----
+        UserWarning
+            If rows lie along directions in which the training rows hardly vary: their
+            intervals are NaN.
 
         Examples
         --------
@@ -284,9 +300,14 @@ class LogisticInference:
         ValueError
             If coverage is not in (0, 1); if there are more than two classes; if the
             estimator was fitted without ``keep_data=True``; if rows have unequal
-            weights; if a column is constant or a linear combination of others, or the
-            covariance does not match the columns; with "sample", if the columns
-            separate the classes.
+            weights; if the covariance does not match the columns; with "sample", if the
+            columns separate the classes.
+
+        Warns
+        -----
+        UserWarning
+            If columns are constant or linear combinations of others: their intervals
+            are NaN.
 
         References
         ----------
@@ -352,9 +373,15 @@ class CoefficientTests:
         ------
         ValueError
             If there are more than two classes; if the estimator was fitted without
-            ``keep_data=True``; if rows have unequal weights; if a column is constant or
-            a linear combination of others, or the covariance does not match the
-            columns; with "sample", if the loss has no single minimum without a penalty.
+            ``keep_data=True``; if rows have unequal weights; if the covariance does not
+            match the columns; with "sample", if the loss has no single minimum without
+            a penalty.
+
+        Warns
+        -----
+        UserWarning
+            If columns are constant or linear combinations of others: their estimates
+            and tests are NaN.
 
         References
         ----------

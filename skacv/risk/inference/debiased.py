@@ -24,6 +24,14 @@ class Debiased(NamedTuple):
         size = np.linalg.norm(scores, axis=0)
         return cls(coef, debiased, directions.sizes[:, None] * size)
 
+    def where(self, determined):
+        """The same, with NaN for coefficients that are not determined, (n_coefs,)."""
+        parts = self.debiased, self.error
+        debiased, error = (
+            np.where(determined[:, None], part, np.nan) for part in parts
+        )
+        return self._replace(debiased=debiased, error=error)
+
     @property
     def estimate(self):
         """Estimates of the true coefficients."""
