@@ -18,9 +18,11 @@ from .._estimator.delegation import last_step, samplers_of
 from .._estimator.devices import in_numpy
 from .._typing import RandomState
 from .._warnings import warn
+from ..optim.losses import Logistic, Multinomial, Poisson
 from ..risk.converged.hinge import HingeModel, support_stays
 from ..risk.converged.newton import infinitesimal_jackknife, newton_step
 from ..risk.converged.randomised import Probes, randomized_leverages
+from ..risk.converged.second_step import second_step
 from ..risk.converged.support import has_kinks, support_changes
 from ..risk.held_out_rows import mean_with_error
 from .fitted_models import adapter_of
@@ -35,6 +37,9 @@ COUPLED = {
     "newton": newton_step,
     "ij": infinitesimal_jackknife,
 }
+# Losses whose curvature changes without jumps: of others a second step by the same
+# Hessian says nothing.
+SMOOTHLY_CURVED = Logistic, Multinomial, Poisson
 CURVED = {**COUPLED, "randomized": randomized_leverages}
 
 
@@ -156,7 +161,9 @@ def approximate_loo(
         as many rows are on the margin of a hinge as there are coefficients.
     UserWarning
         If a leverage is so large that "ij" or "randomized" may be far off, or that a
-        support that changes matters.
+        support that changes matters; or if losses are so curved, as of logistic
+        regression that is hardly penalised, that one step does not reach the model
+        without a row.
 
     Notes
     -----
@@ -207,6 +214,8 @@ def approximate_loo(
     held_out = [approximate(model) for model in models]
     changes = None if method == "randomized" else _share_of_changes(models)
     _warn(estimator, models, held_out, method, changes)
+    if method != "randomized":
+        _warn_of_second_steps(estimator, models, held_out)
     return _result(estimator, models, held_out, weights, method, y.ndim, changes)
 
 
@@ -300,6 +309,35 @@ def _warn(
             f"largest leverage is {largest:.2g}: losses of single rows may be far off. "
             "Penalise more, or use loo_path_ of a model of skacv, whose runs without a "
             "row have supports of their own.",
+            UserWarning,
+        )
+
+
+def _warn_of_second_steps(
+    estimator, models, held_out, n_examined=100, largest_change=0.025
+):
+    # Over 48 logistic models of 60 to 100 rows the change was a half to once the error
+    # of the mean while below .02, and from .025 on errors were 4% to 40%.
+    changed, total = 0.0, 0.0
+    for model, part in zip(models, held_out):
+        if not isinstance(model.problem.loss, SMOOTHLY_CURVED):
+            return
+        rows = np.flatnonzero(model.counts)
+        rows = rows[:: -(-len(rows) // n_examined)]
+        weights = model.problem.row_weights[rows, 0]
+        predictor = part.predictor.copy()
+        before = model.losses(predictor)[rows]
+        predictor[rows] += second_step(model, rows)
+        changes = np.abs(model.losses(predictor)[rows] - before)
+        changed += weights @ changes.sum(axis=1)
+        total += weights @ before.sum(axis=1)
+    if changed > largest_change * total:
+        warn(
+            f"{type(estimator).__name__} moves far when a row is left out: a second "
+            f"Newton step changes the losses by {changed / total:.1%} of their mean, "
+            "and the mean of one step is off by more than that, too small as a rule. "
+            "Penalise more (unpenalised models of few rows to a column fit them too "
+            "closely), or use cross_val_predict.",
             UserWarning,
         )
 

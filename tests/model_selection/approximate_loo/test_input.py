@@ -21,11 +21,14 @@ from sklearn.linear_model import (
     PoissonRegressor,
     Ridge,
 )
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skacv import IterativeRidge, approximate_loo
+from skacv.model_selection.fitted_models import adapter_of
+from skacv.risk.converged.second_step import second_step
 from tests.refits import logistic, outcome, refitted
 
 from .cases import labels_of
@@ -103,6 +106,52 @@ def test_large_leverages_warn_where_the_method_errs(method, rng):
     with pytest.warns(UserWarning, match="The largest leverage"):
         found = approximate_loo(model, X, y, method=method, random_state=0)
     assert found.mean < 0.5 * exact.mean
+
+
+@pytest.mark.parametrize("C", [np.inf, 1e10])
+def test_models_that_hardly_have_a_penalty_warn(C, rng):
+    """The mean of one step is too small, and says so; not with C = 0.1."""
+    X = rng.standard_normal((60, 14))
+    y = (X[:, 0] + rng.logistic(size=60) > 0).astype(int)
+    settings = {"tol": 1e-10, "max_iter": 10**4}
+    model = LogisticRegression(C=C, **settings).fit(X, y)
+    with pytest.warns(UserWarning, match="LogisticRegression moves far when a row is"):
+        found = approximate_loo(model, X, y)
+    losses = []
+    for i in range(60):
+        stay = np.arange(60) != i
+        alone = clone(model).fit(X[stay], y[stay])
+        losses.append(log_loss(y[[i]], alone.predict_proba(X[[i]]), labels=[0, 1]))
+    assert np.mean(losses) > 1.03 * found.mean
+    approximate_loo(LogisticRegression(C=0.1, **settings).fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_second_step_leads_to_the_refits(n_classes, rng):
+    X = rng.standard_normal((60, 6))
+    y = np.digitize(X[:, 0] + rng.logistic(size=60), [0, 1.5][: n_classes - 1])
+    weights = rng.integers(1, 3, 60).astype(float)
+    model = LogisticRegression(C=2.0, tol=1e-10, max_iter=10**4)
+    model.fit(X, y, sample_weight=weights)
+    one = approximate_loo(model, X, y, sample_weight=weights).predictions
+    (converged,) = adapter_of(LogisticRegression)(model, X, y, weights)
+    rows = np.arange(0, 60, 3)
+    two = one[rows] + second_step(converged, rows).reshape(one[rows].shape)
+    exact = refitted(model, X, y, rows, weights)
+    error = np.abs(two - exact).mean()
+    assert error < 0.5 * np.abs(one[rows] - exact).mean()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_hardly_penalised_counts_warn(alpha, rng):
+    X = rng.standard_normal((50, 14))
+    y = rng.poisson(np.exp(X[:, 0]))
+    model = PoissonRegressor(alpha=alpha, tol=1e-10, max_iter=10**4).fit(X, y)
+    if alpha:
+        approximate_loo(model, X, y)
+        return
+    with pytest.warns(UserWarning, match="PoissonRegressor moves far"):
+        approximate_loo(model, X, y)
 
 
 def test_other_data_warn(data, rng):
