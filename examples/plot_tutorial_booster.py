@@ -146,7 +146,7 @@ plt.show()
 # ---------------------
 #
 # ``best_score_`` is the smallest of many estimates, so on average it is too low.
-# ``best_score_corrected_`` corrects this by a bootstrap, without a further fit.
+# ``best_score_corrected_`` corrects this on parts of the held-out rows, without a fit.
 
 print("means over the splits")
 print(f"best_score_              {np.mean(scores):6.0f}")

@@ -45,8 +45,8 @@ members = [
 #
 # ``best_score_`` is this smallest error. It is the least of many estimates, so on
 # average it is too low. ``best_score_corrected_`` corrects that: the choice is repeated
-# on bootstrap samples of the held-out rows, and evaluated on the rows outside of each
-# sample. Nothing is fitted again for it.
+# on four fifths of the held-out rows, and evaluated on the other fifth, for many random
+# partitions. Nothing is fitted again for it.
 #
 # Only 150 rows are training rows, and all others test rows. So there is something to be
 # unsure of, and the check is a good one.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,13 @@ from .criteria import PathCriterion
 from .failures import as_score, attempt
 from .members import listed_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
-from .optimism import check_time, chosen_in_draws, drawn_groups, mean_over_rest
+from .optimism import (
+    Draws,
+    check_time,
+    chosen_in_draws,
+    mean_over_rest,
+    possible_gain,
+)
 
 LOG_LOSS = LogLoss().name
 # Estimates with predictions of single rows, by runs that have never seen them.
@@ -213,27 +220,55 @@ class Blending(Comparison):
         if no draw leaves rows out, as where all are of one group. Last, by how much
         later iterates of the member of the largest weight may be better.
         """
-        members = self._recorded(self.used)
-        criterion, mixture, target = self.criterion, self._mixture, self.target
-        group_of, counts = drawn_groups(self.samples, rng, criterion.groups)
-        n_groups, labels = counts.shape[1], group_of[self.samples]
-        chosen, gain = [], None
-        kept = self.index, self.choices[self.index].iteration
+        members, draws = self._recorded(self.used), self._draws(rng)
+        counts = draws.without_parts
+        labels, losses = draws.group_of[self.samples], np.empty(counts.shape)
+        blends = self._blends_of_draws(members, draws.group_of, counts)
+        for draw, (_, row_losses) in enumerate(blends):
+            row_losses = row_losses * self.row_weights
+            losses[draw] = np.bincount(labels, row_losses, counts.shape[1])
+        weights = np.bincount(labels, self.row_weights, counts.shape[1])
+        weights = np.broadcast_to(weights, counts.shape)
+        for candidate in chain.from_iterable(members):
+            if candidate.index == self.index:
+                t = self.choices[self.index].iteration
+                gain = possible_gain(candidate, t, draws)
+        return *mean_over_rest(losses, weights, counts), gain
+
+    def largest_weights(self, rng):
+        """By name, the largest weights that members may have, over bootstrap draws.
+
+        They are the mean weight, and its standard error more.
+        """
+        members, draws = self._recorded(self.used), self._draws(rng)
+        blends = self._blends_of_draws(members, draws.group_of, draws.resampled)
+        weights = np.array([weights for weights, _ in blends])
+        largest = weights.mean(axis=0) + weights.std(axis=0)
+        return dict(zip(self.used, largest.tolist()))
+
+    def _draws(self, rng):
+        rows, groups = self.samples, self.criterion.groups
+        return Draws.of(rows, self.row_weights, rng, groups)
+
+    def _blends_of_draws(self, members, group_of, counts):
+        """The weights that every draw chooses, and the losses of all rows by these.
+
+        Shapes: counts (n_draws, n_groups); yielded (n_members,), (n_rows,).
+        """
+        deadline, mixture, target = self.criterion.deadline, self._mixture, self.target
+        labels, chosen = group_of[self.samples], []
         for recorded in members:
-            choices, *_, gain_of_member = chosen_in_draws(
-                recorded, self.rule, group_of, counts, kept, criterion.deadline
+            choices, *_ = chosen_in_draws(
+                recorded, self.rule, group_of, counts, deadline
             )
-            gain = gain_of_member if gain is None else gain
             chosen.append(choices)
         parts = {}
         # In the order of the iterates, which are computed in blocks.
         for index, t in np.unique(np.concatenate(chosen), axis=0).tolist():
             parts[index, t] = self._part(index, t)
-        losses = np.empty(counts.shape)
-        drawn_weights = np.empty((len(counts), len(chosen)))
         for draw, count in enumerate(counts):
-            if criterion.deadline is not None:
-                check_time(criterion.deadline)
+            if deadline is not None:
+                check_time(deadline)
             drawn_parts = []
             for choices in chosen:
                 drawn_parts.append(parts[tuple(choices[draw])])
@@ -242,14 +277,7 @@ class Blending(Comparison):
             weights = mixture.weights(
                 blended[drawn], target[drawn], (self.row_weights * times)[drawn]
             )
-            drawn_weights[draw] = weights
-            row_losses = mixture.losses(blended @ weights, target) * self.row_weights
-            losses[draw] = np.bincount(labels, row_losses, n_groups)
-        largest = drawn_weights.mean(axis=0) + drawn_weights.std(axis=0)
-        self.largest_weights = dict(zip(self.used, largest.tolist()))
-        weights = np.bincount(labels, self.row_weights, n_groups)
-        weights = np.broadcast_to(weights, counts.shape)
-        return *mean_over_rest(losses, weights, counts), gain
+            yield weights, mixture.losses(blended @ weights, target)
 
 
 class LogLossBlending(Blending):

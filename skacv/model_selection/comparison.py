@@ -10,11 +10,12 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import evaluated_iterations
 from .criteria import PathCriterion, index_of_least
 from .optimism import (
+    Draws,
     RecordedLosses,
     Uncorrected,
     chosen_in_draws,
-    drawn_groups,
     mean_over_rest,
+    possible_gain,
 )
 from .stages import choice_of
 
@@ -61,8 +62,6 @@ class Comparison:
         self.choices, self.scores, self.shown = [], [], []
         # Entrants of a race that have ended after some of the folds.
         self.ended = ()
-        # By name, the largest weights that members of a blend may have, once drawn.
-        self.largest_weights = {}
         combinations = {}
         for index, (candidate, run) in enumerate(zip(candidates, runs)):
             choice, name = choice_of(run, criterion, rule), criterion.name
@@ -230,26 +229,31 @@ class Comparison:
         NaN if no draw leaves rows out, as where all are of one group. Last, by how much
         later iterates may be better than the one kept.
         """
-        criterion, recorded, rows = self.criterion, [], []
+        criterion, recorded = self.criterion, []
         names = self.best_indices if self.between is None else self.kept
         for candidate in chain.from_iterable(self._recorded(names)):
             recorded.append(candidate)
-            rows.append(candidate.losses.rows)
             if candidate.index == self.index:
                 chosen = candidate
+        rows = np.concatenate([candidate.losses.rows for candidate in recorded])
+        weights = np.concatenate([candidate.losses.weights for candidate in recorded])
+        draws = Draws.of(rows, weights, rng, criterion.groups)
+        t = self.choices[self.index].iteration
         for entrant in self.ended:
             if entrant.candidates[0].member in names:
-                t = self.choices[self.index].iteration
                 losses = entrant.losses_of_all_rows(chosen.losses, t)
                 recorded.append(
                     RecordedLosses(-1, losses, np.array([0]), np.zeros_like)
                 )
-        group_of, counts = drawn_groups(np.concatenate(rows), rng, criterion.groups)
-        kept = self.index, self.choices[self.index].iteration
-        _, *of_groups, gain = chosen_in_draws(
-            recorded, self.rule, group_of, counts, kept, criterion.deadline
+        _, *of_groups = chosen_in_draws(
+            recorded, self.rule, draws.group_of, draws.without_parts, criterion.deadline
         )
-        return *mean_over_rest(*of_groups, counts), gain
+        gain = possible_gain(chosen, t, draws)
+        return *mean_over_rest(*of_groups, draws.without_parts), gain
+
+    def largest_weights(self, rng):
+        """By name, the largest weights that members may have: none is said of one."""
+        return {}
 
     def _recorded(self, names):
         """The recorded losses of the candidates of these members, member by member.

@@ -1,15 +1,18 @@
 """The score of a choice, corrected for the optimism of the choice.
 
-The minimum of many estimates is below the risk on average. The bootstrap of BBC-CV
-(Tsamardinos, Greasidou and Borboudakis, 2018) repeats the choice on rows drawn from the
-held-out ones, and evaluates it on the rows not drawn. Rows of a group are drawn
-together, and a row that several folds hold out is one.
+The minimum of many estimates is below the risk on average. Here the choice is repeated
+on four fifths of the held-out rows and evaluated on the others, for many partitions of
+the rows. The bootstrap of Tsamardinos, Greasidou and Borboudakis (2018) chooses by two
+thirds of the rows only: where single rows cost fifty times as much as others, as by
+forests that are sure of the wrong class, its draws choose iterates that all rows would
+not. Rows of a group are drawn together, and a row that several folds hold out is one.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri, stdtrit
 
 from .._estimator.estimates.held_out import HeldOutLosses
 from ..risk.held_out_rows import mean_with_error, units_of
@@ -18,10 +21,17 @@ from .time_limit import too_short
 # Draws of held-out rows; from 10,000 rows on fewer, in proportion, and 50 at least: a
 # draw of many rows hardly chooses otherwise than all of them, and takes long.
 N_DRAWS, ROWS_OF_ALL_DRAWS, FEWEST_DRAWS = 200, 10_000, 50
+# Parts of a partition, each evaluated by the choice of the others. Over 300 samples of
+# 30 rows, scores of forests of classes are .97 of the truth with ten parts, 1.00 with
+# five, 1.16 with two, and 1.08 with the bootstrap: rows of a fold share the luck of its
+# model, which more parts do not separate, and few rows choose badly.
+N_PARTS = 5
 # More units are drawn in so many groups, formed at random: means vary by as much.
 MOST_GROUPS = 1000
 # Iterates of which all pairs are compared, for a bound on what later ones may gain.
 MOST_PAIRED = 60
+# The confidence of that bound.
+CONFIDENCE = 0.95
 
 
 class Uncorrected(Exception):
@@ -39,26 +49,67 @@ class RecordedLosses(NamedTuple):
     # ``error(indices)`` are the standard errors of the mean losses of some of these.
     error: Callable
 
+    def sums(self, group_of, n_groups):
+        """Losses times weights, summed over the rows of every group, and the weights.
 
-def drawn_groups(rows, rng, groups=None):
-    """The group of every row, to be drawn as a unit, and its count in every draw.
+        Shapes: group_of (n_samples,); returned (n_iterates, n_groups), (n_groups,).
+        """
+        labels = group_of[self.losses.rows]
+        sums, weights = self.losses.sums(labels, n_groups)
+        # Models have weights of rows in units of their own: here a row weighs one in
+        # the mean, whichever candidate a draw chooses.
+        unit = weights.sum() / np.count_nonzero(self.losses.weights)
+        return sums[self.iterations] / unit, weights / unit
 
-    ``rows`` are all that any candidate holds out; rows of one of ``groups`` depend on
-    each other. Shapes: rows (n_held_out,), groups (n_samples,), returned group_of
-    (n_samples,), counts (n_draws, n_groups).
+
+class Draws(NamedTuple):
+    """Groups of held-out rows, which are drawn as units."""
+
+    group_of: np.ndarray  # of every row, (n_samples,)
+    # How often every group is in a bootstrap sample of them, (n_draws, n_groups).
+    resampled: np.ndarray
+    # The same without one part of a partition, for many of them, (n_parts, n_groups).
+    without_parts: np.ndarray
+
+    @classmethod
+    def of(cls, rows, weights, rng, groups=None):
+        """Draws of the rows that any candidate holds out, and that have a weight.
+
+        Rows of one of ``groups`` depend on each other.
+
+        Shapes: rows, weights (n_held_out,), groups (n_samples,).
+        """
+        group_of = np.zeros(rows.max() + 1, dtype=int)
+        rows = np.unique(rows[weights > 0])
+        n_draws = int(N_DRAWS * min(1.0, ROWS_OF_ALL_DRAWS / len(rows)))
+        n_draws = max(n_draws, FEWEST_DRAWS)
+        units = units_of(rows, groups)
+        n_units = units.max() + 1
+        n_groups = min(n_units, MOST_GROUPS)
+        group_of[rows] = (rng.permutation(n_units) % n_groups)[units]
+        drawn = rng.randint(n_groups, size=(n_draws, n_groups))
+        drawn += n_groups * np.arange(n_draws)[:, None]
+        resampled = np.bincount(drawn.ravel(), minlength=n_draws * n_groups)
+        resampled = resampled.reshape(n_draws, n_groups)
+        return cls(group_of, resampled, counts_without_parts(n_groups, n_draws, rng))
+
+
+def counts_without_parts(n_groups, n_draws, rng):
+    """Which groups are drawn, one or zero, where a part of a random partition is not.
+
+    A single group is drawn always: nothing can be evaluated without it.
+
+    Shapes: returned (about n_draws, n_groups).
     """
-    rows = np.unique(rows)
-    n_draws = int(N_DRAWS * min(1.0, ROWS_OF_ALL_DRAWS / len(rows)))
-    n_draws = max(n_draws, FEWEST_DRAWS)
-    units = units_of(rows, groups)
-    n_units = units.max() + 1
-    n_groups = min(n_units, MOST_GROUPS)
-    group_of = np.zeros(rows[-1] + 1, dtype=int)
-    group_of[rows] = (rng.permutation(n_units) % n_groups)[units]
-    drawn = rng.randint(n_groups, size=(n_draws, n_groups))
-    drawn += n_groups * np.arange(n_draws)[:, None]
-    counts = np.bincount(drawn.ravel(), minlength=n_draws * n_groups)
-    return group_of, counts.reshape(n_draws, n_groups)
+    if n_groups == 1:
+        return np.ones((1, 1), dtype=int)
+    n_parts = min(N_PARTS, n_groups)
+    part_of = np.arange(n_groups) % n_parts
+    # Single groups can be parts in one way only.
+    n_partitions = 1 if n_parts == n_groups else n_draws // n_parts
+    partitions = np.array([rng.permutation(part_of) for _ in range(n_partitions)])
+    is_drawn = partitions[:, None, :] != np.arange(n_parts)[:, None]
+    return is_drawn.reshape(-1, n_groups).astype(int)
 
 
 def check_time(deadline):
@@ -67,37 +118,24 @@ def check_time(deadline):
         raise Uncorrected(too_short(deadline.limit))
 
 
-def chosen_in_draws(recorded, rule, group_of, counts, kept, deadline=None):
+def chosen_in_draws(recorded, rule, group_of, counts, deadline=None):
     """What every draw chooses among recorded losses, by a rule on the rows drawn.
 
     Returned are the index of a run and its iterate, and the sums of the losses of that
-    over the rows of every group, and of their weights; last, by how much later iterates
-    of the iterate that is kept may be better: ``kept`` is the index of its run and its
-    number, and without that run it is None. ``group_of`` and ``counts`` are those of
-    :func:`drawn_groups`.
+    over the rows of every group, and of their weights. ``group_of`` and ``counts`` are
+    those of :class:`Draws`.
 
-    Shapes: returned (n_draws, 2), (n_draws, n_groups), (n_draws, n_groups), float.
+    Shapes: counts, returned sums and weights (n_draws, n_groups), choices (n_draws, 2).
     """
     n_draws = len(counts)
     least = np.full(n_draws, np.inf)
     choices = np.tile([recorded[0].index, recorded[0].iterations[0]], (n_draws, 1))
-    (losses, weights), gain = np.zeros((2, *counts.shape)), None
+    losses, weights = np.zeros((2, *counts.shape))
     for candidate in recorded:
         if deadline is not None:
             check_time(deadline)
-        labels = group_of[candidate.losses.rows]
-        sums, sums_of_weights = candidate.losses.sums(labels, counts.shape[1])
-        # Models have weights of rows in units of their own: here a row weighs one in
-        # the mean, whichever candidate a draw chooses.
-        unit = sums_of_weights.sum() / len(labels)
-        sums = sums[candidate.iterations] / unit
-        sums_of_weights = sums_of_weights / unit
-        with np.errstate(invalid="ignore", divide="ignore"):
-            paths = (counts @ sums.T) / (counts @ sums_of_weights)[:, None]
-        if candidate.index == kept[0]:
-            mean = sums.sum(axis=1) / sums_of_weights.sum()
-            index = np.searchsorted(candidate.iterations, kept[1])
-            gain = possible_gain(mean, paths, index)
+        sums, sums_of_weights = candidate.sums(group_of, counts.shape[1])
+        paths = means_of_draws(sums, sums_of_weights, counts)
         indices = rule(paths, candidate.error)
         values = paths[np.arange(n_draws), indices]
         better = np.flatnonzero(values < least)
@@ -105,7 +143,17 @@ def chosen_in_draws(recorded, rule, group_of, counts, kept, deadline=None):
         choices[better, 0] = candidate.index
         choices[better, 1] = candidate.iterations[indices]
         losses[better], weights[better] = sums[indices], sums_of_weights
-    return choices, losses, weights, gain
+    return choices, losses, weights
+
+
+def means_of_draws(sums, weights, counts):
+    """Mean losses of iterates over the groups of draws; NaN where these have no weight.
+
+    Shapes: sums (n_iterates, n_groups), weights (n_groups,), counts (n_draws,
+    n_groups), returned (n_draws, n_iterates).
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (counts @ sums.T) / (counts @ weights)[:, None]
 
 
 def mean_over_rest(losses, weights, counts):
@@ -125,34 +173,42 @@ def mean_over_rest(losses, weights, counts):
     return float(mean[0]), float(error[0])
 
 
-def possible_gain(mean, drawn, index):
-    """By how much an iterate after one may be better, with a confidence of 95%.
+def possible_gain(candidate, iteration, draws):
+    """By how much iterates after one may be better, with a confidence of 95%.
 
     With m_s the mean held-out loss of iterate s, and e_rs the standard error of m_r -
-    m_s, the bound of the gain after iterate t is
+    m_s over bootstrap draws, the bound of the gain after iterate t is
 
         max over s > t of m_t - m_s + c e_ts,
 
     where c is the 95% quantile, over draws, of the largest studentised deviation of the
     differences of any two iterates: whichever t these rows have chosen, the bound holds
-    for all later ones at once. It is 0 after the last iterate.
-
-    Shapes: mean (n_iterates,); drawn (n_draws, n_iterates), the mean losses of the
-    draws of :func:`drawn_groups`.
+    for all later ones at once. Errors over draws of G groups are too small by the root
+    of (G - 1) / G, and known only as well as by G - 1 degrees of freedom: c becomes the
+    quantile of Student's distribution of the same level. It is at least that of a
+    single difference, which draws of two or three groups do not reach. The bound is 0
+    after the last iterate, and NaN for a single group.
     """
-    n_iterates, later = len(mean), slice(index + 1, None)
+    n_groups = draws.resampled.shape[1]
+    index = np.searchsorted(candidate.iterations, iteration)
+    n_iterates, later = len(candidate.iterations), slice(index + 1, None)
     if index + 1 == n_iterates:
         return 0.0
-    deviations = drawn - mean
+    if n_groups == 1:
+        return np.nan
+    sums, weights = candidate.sums(draws.group_of, n_groups)
+    mean = sums.sum(axis=1) / weights.sum()
+    deviations = means_of_draws(sums, weights, draws.resampled) - mean
     # Neighbours differ little: all pairs of some iterates, in even steps.
     steps = np.linspace(0, n_iterates - 1, min(n_iterates, MOST_PAIRED))
     paired = steps.astype(int)
-    largest = np.zeros(len(drawn))
+    largest = np.zeros(len(deviations))
     for number, s in enumerate(paired):
         differences = deviations[:, [s]] - deviations[:, paired[:number]]
         errors = differences.std(axis=0)
         ratios = differences[:, errors > 0] / errors[errors > 0]
         largest = np.maximum(largest, ratios.max(axis=1, initial=0.0))
-    factor = np.quantile(largest, 0.95)
+    factor = max(np.quantile(largest, CONFIDENCE), ndtri(CONFIDENCE))
+    factor = stdtrit(n_groups - 1, ndtr(factor)) * np.sqrt(n_groups / (n_groups - 1))
     errors = (deviations[:, [index]] - deviations[:, later]).std(axis=0)
     return max(0.0, float(np.max(mean[index] - mean[later] + factor * errors)))

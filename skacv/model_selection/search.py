@@ -321,7 +321,7 @@ class Search:
             share_folds(self.listed)
             share_seed(self.candidates, self.rng)
         elif owner.random_state is not None:
-            # The draws of the bootstrap are those of a model that has its own seed.
+            # Draws of the corrected score are those of a model that has its own seed.
             share_seed(self.candidates, check_random_state(owner.random_state))
 
     def leave_out(self, failures):

@@ -72,7 +72,7 @@ default=None
     n_jobs : int, default=None
         Number of runs in parallel.
     random_state : int, RandomState instance or None, default=None
-        Controls subsamples and the bootstrap of ``best_score_corrected_``.
+        Controls subsamples and the partitions of ``best_score_corrected_``.
 
     Attributes
     ----------

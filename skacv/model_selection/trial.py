@@ -65,8 +65,7 @@ def weights_in_trial(search):
     with warnings.catch_warnings(action="ignore"):
         held_out.choose()
         with suppress(Uncorrected):  # its time is over
-            held_out.compared.corrected_score(held_out.rng)
-    weights.update(held_out.compared.largest_weights)
+            weights.update(held_out.compared.largest_weights(held_out.rng))
     return weights
 
 

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor
 from skacv.model_selection import RecordsTrajectory
+from skacv.model_selection.optimism import N_DRAWS, N_PARTS
 from skacv.risk.held_out_rows import mean_with_error
 
 OF_BOTH_TASKS = {"kernel", "feature machine", "boosted trees", "extra trees"}
@@ -15,6 +16,16 @@ MEMBERS = {
     SelfStoppingRegressor: {"lasso", "ridge", *OF_BOTH_TASKS},
     SelfStoppingClassifier: {"logistic", *OF_BOTH_TASKS},
 }
+
+
+def left_out_parts(n_units, rng):
+    """The units that each draw of the corrected score leaves out of the choice."""
+    place = rng.permutation(n_units)
+    rng.randint(n_units, size=(N_DRAWS, n_units))  # for the bound of later gains
+    for _ in range(N_DRAWS // N_PARTS):
+        part_of = rng.permutation(np.arange(n_units) % N_PARTS)[place]
+        for part in range(N_PARTS):
+            yield np.flatnonzero(part_of == part)
 
 
 class NestedLeastSquares(RecordsTrajectory, RegressorMixin, BaseEstimator):

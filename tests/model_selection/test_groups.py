@@ -10,7 +10,9 @@ from sklearn.utils import check_random_state
 
 from skacv import IterativeRidge, Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.model_selection.criteria import N_BLOCKS
-from skacv.model_selection.optimism import MOST_GROUPS, N_DRAWS
+from skacv.model_selection.optimism import MOST_GROUPS
+
+from .cases import left_out_parts
 
 LASSO = TrajectoryLasso("path", max_iter=5, risk=False, loo=False)
 RIDGE = IterativeRidge(0.0, max_iter=30, risk=False, loo=False)
@@ -26,7 +28,7 @@ def in_groups(rng, n_groups=12, size=5, effect=1.0):
 
 
 def by_loops(costs, rows, units, seed):
-    """Choose by the units of each draw, judge by the others, unit by unit.
+    """Choose without each part of the units, judge by that part, unit by unit.
 
     ``costs`` (n_iterates, n_held_out) of every member, for held-out ``rows``;
     ``units`` has the unit of every sample.
@@ -35,23 +37,18 @@ def by_loops(costs, rows, units, seed):
     own = units[rows]
     # In the order in which units come among the sorted rows.
     ordered = list(dict.fromkeys(units[np.unique(rows)]))
-    place = rng.permutation(len(ordered)) % len(ordered)
-    draws = rng.randint(len(ordered), size=(N_DRAWS, len(ordered)))
+    has = [np.flatnonzero(own == unit) for unit in ordered]
     sums, times = np.zeros(len(ordered)), np.zeros(len(ordered))
-    for drawn in draws:
-        has = [np.flatnonzero(own == unit) for unit in ordered]
-        taken = np.concatenate(
-            [has[k] for d in drawn for k in np.flatnonzero(place == d)]
-        )
+    for part in left_out_parts(len(ordered), rng):
+        taken = np.concatenate([has[k] for k in range(len(has)) if k not in part])
         found = []
         for cost in costs:
             path = cost[:, taken].mean(axis=1)
             found.append((path.min(), cost[path.argmin()]))
         chosen = min(found, key=lambda pair: pair[0])[1]
-        for k in range(len(ordered)):
-            if place[k] not in drawn:
-                sums[k] += chosen[has[k]].mean()
-                times[k] += 1
+        for k in part:
+            sums[k] += chosen[has[k]].mean()
+            times[k] += 1
     means, share = sums / times, np.array([np.sum(own == unit) for unit in ordered])
     share = share / share.sum()
     score, n = share @ means, len(ordered)

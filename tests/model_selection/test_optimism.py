@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import scale
 from sklearn.utils import check_random_state
 
@@ -22,10 +24,19 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv._compat import class_weights
+from skacv._estimator.estimates.held_out import HeldOutLosses
 from skacv.model_selection.criteria import RULES
-from skacv.model_selection.optimism import MOST_GROUPS, N_DRAWS, drawn_groups
+from skacv.model_selection.optimism import (
+    MOST_GROUPS,
+    N_PARTS,
+    Draws,
+    RecordedLosses,
+    chosen_in_draws,
+    mean_over_rest,
+    possible_gain,
+)
 
-from .cases import NestedLeastSquares
+from .cases import NestedLeastSquares, left_out_parts
 
 
 @pytest.fixture
@@ -43,7 +54,7 @@ MEMBERS = {
 
 
 def by_loops(costs, weights, errors, rule, seed, drawn_before):
-    """Choose by the rows of each draw, judge by the others, row by row.
+    """Choose without each part of the rows, judge by that part, row by row.
 
     ``costs`` of every member, (n_iterates, n_rows), the rows those of X.
     """
@@ -51,18 +62,16 @@ def by_loops(costs, weights, errors, rule, seed, drawn_before):
     for high in drawn_before:
         rng.randint(high)
     n_rows = len(weights)
-    place = rng.permutation(n_rows) % n_rows
-    draws = rng.randint(n_rows, size=(N_DRAWS, n_rows))
     judged = [[] for _ in range(n_rows)]
-    for drawn in draws:
-        rows = np.concatenate([np.flatnonzero(place == k) for k in drawn])
+    for part in left_out_parts(n_rows, rng):
+        rows = np.setdiff1d(np.arange(n_rows), part)
         found = []
         for own, error in zip(costs, errors):
             path = np.average(own[:, rows], axis=1, weights=weights[rows])
             t = RULES[rule](path, error.__getitem__)
             found.append((path[t], own[t]))
         chosen = min(found, key=lambda pair: pair[0])[1]
-        for i in np.setdiff1d(np.arange(n_rows), rows):
+        for i in part:
             judged[i].append(chosen[i])
     return np.average([np.mean(each) for each in judged], weights=weights)
 
@@ -117,6 +126,59 @@ def test_the_correction_raises_the_score_of_noise(rng):
         model.fit(X, y)
         gains.append(model.best_score_corrected_ - model.best_score_)
     assert np.mean(gains) > 0.02
+
+
+def recorded(losses):
+    """A run with these losses of rows, (n_iterates, n_rows), which has no errors."""
+    rows = np.arange(losses.shape[1])
+    held_out = HeldOutLosses(
+        rows, rows, np.ones(len(rows)), len(losses), losses.__getitem__
+    )
+    return RecordedLosses(0, held_out, np.arange(len(losses)), None)
+
+
+def test_where_few_rows_cost_much_it_is_the_risk_of_the_choice(rng):
+    """Ten iterates, of which the earlier ones deny the class of more of the rows."""
+    shares, denied = np.geomspace(0.2, 0.001, 10), 36.0
+    usual = np.linspace(0.3, 0.6, 10)
+    risks = usual + denied * shares
+    scores, corrected, truth = [], [], []
+    for seed in range(400):
+        is_denied = rng.random(30) < shares[:, None]
+        costs = usual[:, None] * rng.exponential(size=(10, 30)) + denied * is_denied
+        draws = Draws.of(np.arange(30), np.ones(30), check_random_state(seed))
+        counts = draws.without_parts
+        _, *of_groups = chosen_in_draws(
+            [recorded(costs)], RULES["min"], draws.group_of, counts
+        )
+        corrected.append(mean_over_rest(*of_groups, counts)[0])
+        scores.append(costs.mean(axis=1).min())
+        truth.append(risks[costs.mean(axis=1).argmin()])
+    assert np.mean(scores) < 0.6 * np.mean(truth)
+    assert np.mean(corrected) == pytest.approx(np.mean(truth), rel=0.1)
+
+
+def test_rows_of_weight_zero_change_nothing(data, rng):
+    X, y = data
+    weights = rng.integers(0, 3, 60).astype(float)
+    kept = weights > 0
+    fold = np.arange(60) % 4
+    ridge = IterativeRidge(0.0, max_iter=40, risk=False, loo=False)
+    members = [("one", ridge), ("two", clone(ridge).set_params(alpha=30.0))]
+    for rule in ("min", "blend"):
+        found = []
+        for rows in (slice(None), kept):
+            model = TrajectoryEarlyStoppingCV(
+                members, cv=PredefinedSplit(fold[rows]), rule=rule, random_state=0
+            ).fit(X[rows], y[rows], sample_weight=weights[rows])
+            found.append(
+                [
+                    model.best_score_corrected_,
+                    model.best_score_corrected_se_,
+                    model.possible_gain_,
+                ]
+            )
+        np.testing.assert_allclose(*found, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_rows", [MOST_GROUPS, 3 * MOST_GROUPS])
@@ -284,10 +346,17 @@ def test_none_without_held_out_predictions(data):
     ("n_rows", "n_draws"), [(40, 200), (10_000, 200), (20_000, 100), (10**6, 50)]
 )
 def test_many_rows_are_drawn_fewer_times(n_rows, n_draws):
-    group_of, counts = drawn_groups(np.arange(n_rows), check_random_state(0))
-    assert counts.shape == (n_draws, min(n_rows, MOST_GROUPS))
-    assert np.all(counts.sum(axis=1) == counts.shape[1])
-    assert len(np.unique(group_of)) == counts.shape[1]
+    rng = check_random_state(0)
+    group_of, *both = Draws.of(np.arange(n_rows), np.ones(n_rows), rng)
+    n_groups = min(n_rows, MOST_GROUPS)
+    for counts in both:
+        assert counts.shape == (n_draws, n_groups)
+    resampled, without_parts = both
+    assert np.all(resampled.sum(axis=1) == n_groups)
+    assert np.all(without_parts.sum(axis=1) == n_groups * (N_PARTS - 1) // N_PARTS)
+    # Every group is left out once in every partition.
+    np.testing.assert_array_equal((without_parts == 0).sum(axis=0), n_draws // N_PARTS)
+    assert len(np.unique(group_of)) == n_groups
 
 
 # ------------------------------------------------ what later iterates may gain
@@ -307,12 +376,41 @@ def gain_by_loops(costs, chosen, counts, place):
             errors[r, s] = differences.std()
             if errors[r, s] > 0:
                 largest = np.maximum(largest, -differences / errors[r, s])
-    factor = np.quantile(largest, 0.95)
+    factor = max(np.quantile(largest, 0.95), stats.norm.ppf(0.95))
+    n_groups = counts.shape[1]
+    factor = stats.t(n_groups - 1).ppf(stats.norm.cdf(factor))
+    factor *= np.sqrt(n_groups / (n_groups - 1))
     bounds = [
         mean[chosen] - mean[s] + factor * errors[chosen, s]
         for s in range(chosen + 1, n_iterates)
     ]
     return max(0, *bounds)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 4, 8])
+def test_the_bound_holds_for_few_groups(n_groups, rng):
+    """Of a path whose direction is a normal effect of the groups, and leads nowhere."""
+    direction = np.linspace(0, 1, 6)[:, None]
+    exceeded = 0
+    for seed in range(500):
+        costs = rng.standard_normal(n_groups) * direction
+        draws = Draws.of(
+            np.arange(n_groups), np.ones(n_groups), check_random_state(seed)
+        )
+        t = costs.mean(axis=1).argmin()
+        # A later iterate would gain next to nothing, but not less than that.
+        exceeded += t == 0 and possible_gain(recorded(costs), t, draws) == 0
+    # Nominal .05, with a standard error of .01. By the normal distribution it is .2 for
+    # two groups, and .1 for four.
+    assert exceeded / 500 < 0.075
+
+
+def test_the_bound_of_a_single_group_is_unknown():
+    costs = np.arange(6.0)[:, None] * np.ones(4)
+    groups = np.zeros(4, dtype=int)
+    draws = Draws.of(np.arange(4), np.ones(4), check_random_state(0), groups)
+    assert np.isnan(possible_gain(recorded(costs), 0, draws))
+    assert possible_gain(recorded(costs), 5, draws) == 0
 
 
 @pytest.mark.parametrize("rule", ["min", "one_se"])
@@ -325,7 +423,7 @@ def test_the_bound_of_later_gains_is_that_of_loops(rule, data):
     fitted = clone(ridge).fit(X, y)
     rows = np.hstack(fitted.cv_indices_)
     costs = ((fitted.cv_prediction_path_ - y[rows]) ** 2)[:, np.argsort(rows)]
-    place, counts = drawn_groups(np.arange(60), check_random_state(3))
+    place, counts, _ = Draws.of(np.arange(60), np.ones(60), check_random_state(3))
     expected = gain_by_loops(costs, model.best_iter_, counts, place)
     assert model.possible_gain_ == pytest.approx(expected)
     assert model.possible_gain_ > 0

@@ -17,9 +17,10 @@ from skacv import (
     TrajectoryRegressor,
 )
 from skacv.model_selection.mixtures import greedy_weights
-from skacv.model_selection.optimism import N_DRAWS
 from skacv.optim.families import Weighted
 from skacv.optim.penalties import L1
+
+from ..cases import left_out_parts
 
 FOLDS = KFold(5, shuffle=True, random_state=0)
 
@@ -137,7 +138,7 @@ def mean_over_folds(losses, fold, rows):
 
 
 def by_loops(losses, predictions, y, loss_of, find, n_drawn_before=1, seed=7):
-    """Blend by the rows of each draw, judge by the others, row by row.
+    """Blend without each part of the rows, judge by that part, row by row.
 
     ``losses`` of every member are (n_iterates, n_rows), and ``predictions`` too, or
     with outputs behind.
@@ -145,13 +146,12 @@ def by_loops(losses, predictions, y, loss_of, find, n_drawn_before=1, seed=7):
     rng, n_rows = check_random_state(seed), len(y)
     for _ in range(n_drawn_before):
         rng.randint(2**31 - 1)
-    place = rng.permutation(n_rows) % n_rows
     judged = [[] for _ in range(n_rows)]
-    for drawn in rng.randint(n_rows, size=(N_DRAWS, n_rows)):
-        rows = np.concatenate([np.flatnonzero(place == k) for k in drawn])
+    for part in left_out_parts(n_rows, rng):
+        rows = np.setdiff1d(np.arange(n_rows), part)
         best = [own[:, rows].mean(axis=1).argmin() for own in losses]
         chosen = np.stack([own[t] for own, t in zip(predictions, best)], axis=-1)
         blend = chosen @ find(chosen[rows], y[rows])
-        for i in np.setdiff1d(np.arange(n_rows), rows):
+        for i in part:
             judged[i].append(loss_of(y[i], blend[i]))
     return np.mean([np.mean(each) for each in judged])
