@@ -26,6 +26,13 @@ from .losses import (
 PATIENCE_IN_TREES, PATIENCE_IN_PASSES = 50, 10
 
 
+def check_all_but_categories(X):
+    """Raise where columns hold texts or dates, but for categories of a DataFrame."""
+    is_of_pandas = hasattr(X, "select_dtypes")
+    if is_of_pandas or not hasattr(X, "columns"):
+        check_columns(X.select_dtypes(exclude="category") if is_of_pandas else X)
+
+
 def n_stages_per_block(size):
     """Number of stages whose predictions, of ``size`` numbers each, are read together.
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from .adapter import StagedAdapter, n_stages_per_block
+from .adapter import StagedAdapter, check_all_but_categories, n_stages_per_block
 
 # Arguments of ``fit`` that are refused: initial trees, and validation rows.
 NOT_PASSED = {
@@ -221,6 +221,9 @@ class Updated(Boosters):
     has_rows = True
     # Whether there can be no more trees.
     has_ended = False
+
+    def check_rows(self, X):
+        check_all_but_categories(X)
 
     def __getstate__(self):
         return vars(self) | {"training": None, "thread": None}

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
+from .._estimator.data.checks import check_columns
 from ..optim.losses import Huber, Poisson, SquaredError
 from .boosters import SumsOfLeaves
 from .losses import (
@@ -119,6 +120,11 @@ class CatBoost(SumsOfLeaves):
             Focal, alpha=("focal_alpha", None), gamma=("focal_gamma", None)
         ),
     }
+
+    def check_rows(self, X):
+        # Texts may be categories, which an argument of ``fit`` names.
+        if getattr(getattr(X, "dtype", None), "kind", "O") not in "OUS":
+            check_columns(X)
 
     def n_planned(self):
         return self.estimator.get_params().get(self.count, 1000)

@@ -19,7 +19,7 @@ from sklearn.base import is_classifier
 
 from .._estimator.data.checks import check_columns, shape_of
 from ..optim.blocks import tree_threads_for
-from .adapter import WarmStart
+from .adapter import WarmStart, check_all_but_categories
 from .losses import AbsoluteError, Exponential, Pinball, judged_by
 
 
@@ -58,11 +58,10 @@ class HistBoosting(Boosting):
 
     def check_rows(self, X):
         categories = self.estimator.categorical_features
-        if isinstance(categories, str) and hasattr(X, "columns"):  # "from_dtype"
-            if hasattr(X, "select_dtypes"):
-                check_columns(X.select_dtypes(exclude="category"))
-        elif categories is None or isinstance(categories, str):
+        if categories is None:
             check_columns(X)
+        elif isinstance(categories, str):  # "from_dtype"
+            check_all_but_categories(X)
 
     def grow(self, n_stages, X, y, params):
         # Every fit would bin the rows, and sum over all earlier trees. The first one

@@ -5,6 +5,7 @@ numbers. Values that are not numbers are refused here, before anything is comput
 """
 
 import sys
+from collections.abc import Mapping, Set
 from contextlib import contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
@@ -115,7 +116,7 @@ def check_has_rows(X):
     """Raise where X has no rows: None, a number, a string, a set or a dict."""
     if X is None:
         raise ValueError("X is None: pass an array or a table with a row per sample.")
-    if not hasattr(X, "shape") and np.ndim(_as_array(X, "X")) == 0:
+    if isinstance(X, str | bytes | Number | Mapping | Set):
         raise ValueError(
             "X must be an array or a table with a row per sample, got an object of the "
             f"type {type(X).__name__}."
@@ -206,7 +207,9 @@ def names_infinite_columns(X):
     try:
         yield
     except ValueError as error:
-        columns = infinite_columns(X) if "X contains infinity" in str(error) else []
+        messages = "X contains infinity", "contains `inf`"  # XGBoost's
+        is_infinite = any(message in str(error) for message in messages)
+        columns = infinite_columns(X) if is_infinite else []
         if not columns:
             raise
         more = f" and {len(columns) - 3} others" if len(columns) > 3 else ""
@@ -241,7 +244,7 @@ def infinite_columns(X):
 def shape_of(X):
     """The shape of X, which may not be an array."""
     check_has_rows(X)
-    return X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    return X.shape if hasattr(X, "shape") else _as_array(X, "X").shape
 
 
 def check_sizes(X, y):

@@ -20,7 +20,7 @@ from sklearn.model_selection import KFold
 from skacv import Staged
 
 from ...cases import covering
-from .cases import LIBRARIES, answer, rows
+from .cases import LIBRARIES, PLAIN, answer, booster, rows, table
 
 N_PLANNED, N_GROWN, N_ROWS = 220, 24, 150
 STAGES = 1, 7, N_GROWN
@@ -274,3 +274,25 @@ def test_stages_are_those_of_the_class(objective, categories, is_weighted):
             Staged(inner).fit(X, y)
         return
     assert_is_its_class(inner, X, y, weights if is_weighted else None)
+
+
+DAYS = np.arange("2024-01-01", "2024-05-30", dtype="datetime64[D]")
+NO_NUMBERS = {
+    "dates": lambda X: np.stack([DAYS, DAYS], axis=1),
+    "complex": lambda X: X + 1j,
+    "objects": lambda X: X.astype(str).astype(object),
+    "a column of dates": lambda X: pd.DataFrame({"a": DAYS, "b": X[:, 0]}),
+}
+
+
+@pytest.mark.parametrize("what", NO_NUMBERS)
+@pytest.mark.parametrize("name", PLAIN)
+def test_rows_that_are_no_numbers(name, what):
+    """Whatever the library would make of them."""
+    if name.startswith("Cat") and what in ("objects", "a column of dates"):
+        pytest.skip("CatBoost may be told that they are categories.")
+    X, y = table()
+    model = Staged(booster(name, 2))
+    with pytest.raises(ValueError, match="must be numbers, got"):
+        model.fit(NO_NUMBERS[what](X), y)
+    assert not hasattr(model, "n_iter_")
