@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skacv._estimator.run.stopping import Patience
+from skacv._estimator.run.stopping import Patience, later_gain
 
 
 def ends_by_definition(values, patience, tol, growth, uncertainties):
@@ -64,3 +64,18 @@ def test_nothing_ends_before_a_value_is_defined():
 
 def test_no_patience_never_ends():
     assert not Patience(None).follow(np.arange(100.0)).has_ended
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.7, 1.0, 1.5])
+def test_later_gain_continues_the_last_doublings(ratio):
+    """Gains of doublings fall as before; where they grow, none exceeds the last one."""
+    values = 3 - np.cumsum(0.1 * ratio ** np.arange(8))
+    found = later_gain(*values[:3])
+    of_last = values[1] - values[2]
+    expected = values[2] - values[7] if ratio <= 1 else 5 * of_last
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_later_gain_of_a_run_that_begins_or_has_ended_to_improve():
+    assert later_gain(1.0, 1.0, 0.9) == pytest.approx(0.5)
+    assert later_gain(1.0, 0.9, 0.9) == 0

@@ -1,11 +1,14 @@
 """Runs side by side, and the best iterate of all."""
 
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from .._estimator.devices import in_numpy
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import evaluated_iterations
 from .criteria import PathCriterion, index_of_least
@@ -17,7 +20,7 @@ from .optimism import (
     mean_over_rest,
     possible_gain,
 )
-from .stages import choice_of
+from .stages import EvaluatedFit, choice_of
 
 RESULTS = (
     "member",
@@ -45,6 +48,50 @@ BETTER = {1.0: "smaller", -1.0: "greater"}
 def loss_name(estimator):
     """The name of the loss of a fitted estimator."""
     return getattr(getattr(estimator, "_loss", None), "name", "loss")
+
+
+@dataclass
+class OtherRuns:
+    """Runs that have ended, beside which a run of another candidate is judged."""
+
+    candidates: list
+    runs: list
+    # The candidate of the other run.
+    candidate: Any
+    criterion: Any
+    # The subclass of Comparison, or how it is made.
+    comparison: Any
+    # The criterion on the rows that all have held out, and the runs with their paths.
+    common: Any = None
+
+    def kept_with(self, run, counts):
+        """The loss of what is kept with the first iterates of a run, and its error.
+
+        ``counts`` are numbers of iterates; there is a pair for each of them.
+        """
+        estimator, pairs = in_numpy(run.estimator), []
+        fit = EvaluatedFit(estimator, run.path, run.seconds)
+        if self.common is None:
+            criterion = self.criterion.on_common_rows([*self.runs, fit])
+            if criterion is not self.criterion:
+                self.runs = [
+                    one._replace(path=criterion.path(one.estimator))
+                    for one in self.runs
+                ]
+            self.common = criterion
+        path = run.path
+        if self.common is not self.criterion:
+            path = self.common.path(estimator)
+        for n in counts:
+            until = np.where(np.arange(len(path)) <= n, path, np.nan)
+            kept = self.comparison(
+                [*self.candidates, self.candidate],
+                [*self.runs, fit._replace(path=until)],
+                self.common,
+                index_of_least,
+            )
+            pairs.append((self.common.sign * kept.score[0], kept.score[1]))
+        return pairs
 
 
 class Comparison:

@@ -147,6 +147,9 @@ class DefaultMember(NamedTuple):
     # Whether it runs on all rows whatever its weight in a trial, since it gains most
     # from more rows.
     is_essential: bool = False
+    # Whether only the gain of its iterates ends its run, not a number of them. Such
+    # members run last, beside what the others have reached.
+    is_open_ended: bool = False
 
 
 def _why_not(member, info, estimate):
@@ -395,7 +398,9 @@ def _tree_members(info, classes, share):
                 form = per_output(form)
             forms.append(Staged(Pipeline([*steps, ("trees", form)]) if steps else form))
         full, trial = forms
-        members.append(DefaultMember(name, full, rows, trial, model is trees))
+        members.append(
+            DefaultMember(name, full, rows, trial, model is trees, model is trees)
+        )
     return members
 
 

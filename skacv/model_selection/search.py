@@ -1,6 +1,7 @@
 """One fit of a stopping estimator: its steps, from data to fitted attributes."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, groupby
 from operator import attrgetter
 from time import perf_counter
@@ -45,13 +46,13 @@ from .advice import (
     warn_of_copies,
     warn_of_limits,
 )
-from .blending import BlendTask, check_has_no_offset
+from .blending import Blending, BlendTask, check_has_no_offset
 from .class_weights import (
     check_members_are_weighed_once,
     check_weighs_classes,
     weighed_by_class,
 )
-from .comparison import Comparison
+from .comparison import Comparison, OtherRuns
 from .criteria import (
     RULES,
     PathCriterion,
@@ -109,6 +110,8 @@ class Search:
     n_rows: int = 0
     # Names of members that gain most from more rows, where rows are many.
     essential: Any = ()
+    # Names of members that run last, as long as that may improve what is kept.
+    open_ended: Any = ()
     # Members that are not run, combinations of their parameters, and why.
     skipped: Any = None
     # An EncodedTable; None if members are fitted to X itself.
@@ -190,6 +193,7 @@ class Search:
                 owner, task, self.X, self.y, self.table, weights
             )
             self.members = [(member.name, member.estimator) for member in defaults]
+            self.open_ended = {one.name for one in defaults if one.is_open_ended}
             if self.has_rows and self.n_rows >= FEWEST_ROWS:
                 self.essential = {one.name for one in defaults if one.is_essential}
         self.skipped = []
@@ -439,16 +443,31 @@ class Search:
         for _, group in groupby(self.candidates, attrgetter("group")):
             groups.append(list(group))
         stages = Stages(self.criterion, owner.patience, self.deadline)
-        prices, order = [None] * len(groups), range(len(groups))
+        prices, n_groups = [None] * len(groups), len(groups)
+        # Before a deadline all runs may be cut, and those that take long are the last.
+        judges = is_auto(owner.patience) and isinstance(self.criterion, PathCriterion)
+        last, order = [], range(n_groups)
         if self.deadline is not None:
             prices = prices_of(groups, self.y)
             order = in_time_order(groups, prices, self.essential)
+        elif judges and self.has_rows:
+            last = [i for i in order if groups[i][0].member in self.open_ended]
+            order = [*(i for i in order if i not in last), *last]
         for index in order:
             first, estimators = groups[index][0], []
             for candidate in groups[index]:
                 estimators.append(candidate.estimator)
             data = first.X, self.y, self.fit_params[first.member]
             calls.append((estimators, *data, prices[index]))
+        fits = [None] * n_groups
+
+        def waves():
+            n_first = n_groups - len(last)
+            yield calls[:n_first]
+            if last:
+                others = [self.beside(groups, fits, index) for index in last]
+                yield [(*call, of) for call, of in zip(calls[n_first:], others)]
+
         if len(groups) == 1 and self.deadline is None and not has_callbacks(owner):
             ended = [stages.run_group(*calls[0])]
         else:
@@ -457,9 +476,8 @@ class Search:
             n_jobs = 1 if self.is_collection or len(groups) == 1 else owner.n_jobs
             data = {"X": self.X, "y": self.y, "metadata": self.params or None}
             ended = run_side_by_side(
-                owner, stages.run_group, calls, data, n_jobs, self.deadline
+                owner, stages.run_group, waves(), n_groups, data, n_jobs, self.deadline
             )
-        fits = [None] * len(groups)
         for index, fits_of_group in zip(order, ended, strict=True):
             fits[index] = fits_of_group
             if self.report is not None:
@@ -480,6 +498,28 @@ class Search:
             drawn = ESTIMATES["cv"].setting(run.estimator)
             if isinstance(drawn, DrawnSplits):
                 run.estimator.set_params(cv=drawn.cv)
+
+    def beside(self, groups, fits, index):
+        """What has been run, beside which a group of one candidate is; None if nothing.
+
+        ``fits`` has the results of groups, None for those that have not been run.
+        Without a blend they are compared where they have the same loss.
+        """
+        candidate, candidates, runs = groups[index][0], [], []
+        for group, fits_of_group in zip(groups, fits):
+            for one, fit in zip(group, fits_of_group or ()):
+                is_alike = self.losses[one.member] == self.losses[candidate.member]
+                may_compare = self.blend is not None or is_alike
+                if not isinstance(fit, Failed) and may_compare:
+                    candidates.append(one._replace(X=None))
+                    runs.append(fit)
+        if not runs:
+            return None
+        comparison = Comparison
+        if self.blend is not None:
+            comparison = partial(Blending, self.blend)
+        candidate = candidate._replace(X=None)
+        return OtherRuns(candidates, runs, candidate, self.criterion, comparison)
 
     def take_results(self, results):
         """Keep the candidates that have been run, and leave out those that failed."""

@@ -17,7 +17,7 @@ from .._compat import callback_context, has_callbacks
 from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import running_attributes
 from .._estimator.parameters import is_auto
-from .._estimator.run.stopping import Patience, halved
+from .._estimator.run.stopping import Patience, halved, later_gain
 from .._warnings import warn
 from ..exceptions import SeparationWarning
 from .failures import Failed, attempt
@@ -25,6 +25,8 @@ from .time_limit import run_all
 
 # A step of several updates takes at most this share of the time left for runs.
 SHARE_OF_STEP = 0.25
+# Further iterates that may bring less than this many standard errors do not pay.
+LEAST_GAIN = 0.1
 
 
 class EvaluatedFit(NamedTuple):
@@ -191,17 +193,21 @@ class TimedRun(CandidateRun):
 
 @dataclass(frozen=True)
 class Stages:
-    """Runs in stages, until ``patience`` updates have followed the best iterate."""
+    """Runs in stages, until ``patience`` updates have followed the best iterate.
+
+    Beside other runs one ends before, if what its next iterates may bring is small.
+    """
 
     criterion: object
     # "auto" is the ``_default_patience`` of every estimator; None means no patience.
     patience: object
     deadline: object = None
 
-    def run_group(self, estimators, X, y, fit_params, price=None):
+    def run_group(self, estimators, X, y, fit_params, price=None, others=None):
         """Fit several estimators and keep one, by successive halving.
 
-        With a patience, each is run until its patience ends it. Returned is a list of
+        With a patience, each is run until its patience ends it, or, with ``others``
+        (OtherRuns), as long as that may improve what is kept. Returned is a list of
         EvaluatedFit, with Failed for runs that have raised an error, and None for those
         that time did not allow to begin.
         """
@@ -215,7 +221,7 @@ class Stages:
             )
         if len(runs) == 1 or self._patience_of(estimators[0]) is not None:
             for run in runs:
-                self._run_to_its_end(run)
+                self._run_to_its_end(run, others)
         else:
             self._halve(runs)
         return [run.result() for run in runs]
@@ -226,7 +232,7 @@ class Stages:
             return estimator._default_patience()
         return self.patience
 
-    def _run_to_its_end(self, run):
+    def _run_to_its_end(self, run, others):
         """Continue a run while it improves, in stages."""
         patience = self._patience_of(run.estimator)
         n_updates = patience or sys.maxsize
@@ -242,7 +248,24 @@ class Stages:
             n_more = stopping.n_left if np.isfinite(stopping.n_left) else 0
             n_updates = max(n_updates + n_more, ceil(self.criterion.stage * n_updates))
             is_over = stopping.has_ended or run.go_on(n_updates)
+            if not is_over and others is not None:
+                is_over = not self._may_pay(run, others)
         run.end()
+
+    def _may_pay(self, run, others):
+        """Whether further iterates may bring something beside other runs.
+
+        They may improve what is kept as the last ones have; or the run may come within
+        a standard error of what is kept, which then profits as much as the run.
+        """
+        n_iterates = len(run.path) - 1
+        counts = [n_iterates // 4, n_iterates // 2, n_iterates]
+        losses, (*_, error) = zip(*others.kept_with(run, counts))
+        least = [np.nanmin(self.criterion.sign * run.path[1 : n + 1]) for n in counts]
+        gain, gain_of_run = later_gain(*losses), later_gain(*least)
+        if least[-1] - gain_of_run < losses[-1] + error:
+            gain = max(gain, gain_of_run)
+        return not gain < LEAST_GAIN * error  # an undefined error ends no run
 
     def _halve(self, runs):
         """Continue the better half of several runs until one is left."""
@@ -262,28 +285,28 @@ class Stages:
         runs[best].end()
 
 
-def run_side_by_side(owner, run, groups, data, n_jobs, deadline=None):
+def run_side_by_side(owner, run, waves, n_groups, data, n_jobs, deadline=None):
     """Run groups of estimators in parallel, each as a task of the owner's callbacks.
 
-    Yielded is the result of ``run``, a :meth:`Stages.run_group`, for each of ``groups``
-    (its arguments, estimators first), in order. ``data`` has X, y and metadata for
-    callbacks.
+    Yielded is the result of ``run``, a :meth:`Stages.run_group`, for each of the
+    ``n_groups`` groups (its arguments, estimators first), in order. They come in
+    ``waves``, iterated over: the next has what it needs of the results before. ``data``
+    has X, y and metadata for callbacks.
     """
-    tasks = []
-    for group in groups:
-        tasks.append(delayed(run)(*group))
-    has_tasks = has_callbacks(owner)
-    if has_tasks:
-        context = callback_context(owner, len(groups))
+    context = None
+    if has_callbacks(owner):
+        context = callback_context(owner, n_groups)
         context.call_on_fit_task_begin(estimator=owner, **data)
-        tasks = [
-            delayed(_run_task)(
-                owner, context.subcontext(task_name="trajectory"), data, run, group
-            )
-            for group in groups
-        ]
-    yield from run_all(tasks, n_jobs, deadline)
-    if has_tasks:
+    for groups in waves:
+        tasks = []
+        for group in groups:
+            task = delayed(run)(*group)
+            if context is not None:
+                subcontext = context.subcontext(task_name="trajectory")
+                task = delayed(_run_task)(owner, subcontext, data, run, group)
+            tasks.append(task)
+        yield from run_all(tasks, n_jobs, deadline)
+    if context is not None:
         context.call_on_fit_task_end(estimator=owner, **data)
 
 

@@ -20,6 +20,23 @@ def halved(n_runs, go_on, give_up, n_updates=25):
     return int(runs[0]), losses, bool(is_over[runs[0]])
 
 
+# Later doublings of a run that are counted, the last with 32 times the iterates.
+MOST_DOUBLINGS = 5
+
+
+def later_gain(quarter, half, whole):
+    """What a run may still gain, from its least values after parts of its iterates.
+
+    The next doublings are taken to gain the less, by the factor by which the last one
+    has gained less than the one before it; none gains more than the last one.
+    """
+    gain, former = half - whole, quarter - half
+    if not gain > 0:
+        return 0.0
+    ratio = min(1.0, gain / former) if former > 0 else 1.0
+    return gain * np.sum(ratio ** np.arange(1, MOST_DOUBLINGS + 1))
+
+
 class Patience:
     """Ends a run when many iterates have passed without an improvement."""
 
