@@ -66,14 +66,17 @@ def test_no_patience_never_ends():
     assert not Patience(None).follow(np.arange(100.0)).has_ended
 
 
-@pytest.mark.parametrize("ratio", [0.2, 0.7, 1.0, 1.5])
+@pytest.mark.parametrize("ratio", [0.2, 0.5, 0.7, 1.0, 1.5])
 def test_later_gain_continues_the_last_doublings(ratio):
-    """Gains of doublings fall as before; where they grow, none exceeds the last one."""
-    values = 3 - np.cumsum(0.1 * ratio ** np.arange(8))
-    found = later_gain(*values[:3])
-    of_last = values[1] - values[2]
-    expected = values[2] - values[7] if ratio <= 1 else 5 * of_last
-    assert found == pytest.approx(expected, rel=1e-9)
+    """No doubling gains more than the last one, or less than where values are 1 / t."""
+    values = 3 - np.cumsum(0.1 * ratio ** np.arange(3))
+    gains = [values[1] - values[2]]
+    for _ in range(5):
+        gains.append(gains[-1] * min(max(ratio, 0.5), 1.0))
+    assert later_gain(*values) == pytest.approx(sum(gains[1:]), rel=1e-9)
+    t = np.array([1.0, 2.0, 4.0, 128.0])
+    *first, last = 1 / t
+    assert later_gain(*first) == pytest.approx(first[-1] - last, rel=1e-9)
 
 
 def test_later_gain_of_a_run_that_begins_or_has_ended_to_improve():

@@ -115,7 +115,9 @@ class TrajectoryEarlyStoppingCV(
         extended in stages, each of which continues the trajectory. "auto" is the number
         of updates at one sixth of the values of alpha (or C) along a "path", 50 for
         boosted trees, 10 for passes through the rows, and None for any other run. None
-        runs all updates.
+        runs all updates. With ``estimator=None``, "auto" and no ``time_limit`` boosted
+        trees run last, and also end where further ones are not expected to improve the
+        loss of what is kept by a tenth of its standard error.
     param_grid : dict or list of dicts, default=None
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per

@@ -45,7 +45,9 @@ default=None
         one standard error of the best. "auto" is "blend" if ``estimator=None``,
         otherwise "min".
     patience : {"auto"}, int or None, default="auto"
-        Number of updates without improvement after which a run stops.
+        Number of updates without improvement after which a run stops. By default
+        boosted trees also stop where more are not expected to improve the loss of what
+        is kept by a tenth of its standard error.
     param_grid : dict or list of dicts, default=None
         Values of parameters of ``estimator`` to compare.
     search : {"all", "race"}, default="all"

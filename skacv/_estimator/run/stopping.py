@@ -27,13 +27,14 @@ MOST_DOUBLINGS = 5
 def later_gain(quarter, half, whole):
     """What a run may still gain, from its least values after parts of its iterates.
 
-    The next doublings are taken to gain the less, by the factor by which the last one
-    has gained less than the one before it; none gains more than the last one.
+    The gains of the next doublings are to each other as those of the last two, but none
+    is larger than the last one, nor smaller than where values fall as 1 / t: so slowly
+    falls the log loss where classes are separable.
     """
     gain, former = half - whole, quarter - half
     if not gain > 0:
         return 0.0
-    ratio = min(1.0, gain / former) if former > 0 else 1.0
+    ratio = np.clip(gain / former, 0.5, 1.0) if former > 0 else 1.0
     return gain * np.sum(ratio ** np.arange(1, MOST_DOUBLINGS + 1))
 
 
