@@ -51,7 +51,7 @@ def loss_name(estimator):
 
 
 @dataclass
-class OtherRuns:
+class EndedRuns:
     """Runs that have ended, beside which a run of another candidate is judged."""
 
     candidates: list

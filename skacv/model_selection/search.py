@@ -52,7 +52,7 @@ from .class_weights import (
     check_weighs_classes,
     weighed_by_class,
 )
-from .comparison import Comparison, OtherRuns
+from .comparison import Comparison, EndedRuns
 from .criteria import (
     RULES,
     PathCriterion,
@@ -465,8 +465,8 @@ class Search:
             n_first = n_groups - len(last)
             yield calls[:n_first]
             if last:
-                others = [self.beside(groups, fits, index) for index in last]
-                yield [(*call, of) for call, of in zip(calls[n_first:], others)]
+                ended_runs = [self.ended_runs(groups, fits, index) for index in last]
+                yield [(*c, runs) for c, runs in zip(calls[n_first:], ended_runs)]
 
         if len(groups) == 1 and self.deadline is None and not has_callbacks(owner):
             ended = [stages.run_group(*calls[0])]
@@ -499,7 +499,7 @@ class Search:
             if isinstance(drawn, DrawnSplits):
                 run.estimator.set_params(cv=drawn.cv)
 
-    def beside(self, groups, fits, index):
+    def ended_runs(self, groups, fits, index):
         """What has been run, beside which a group of one candidate is; None if nothing.
 
         ``fits`` has the results of groups, None for those that have not been run.
@@ -519,7 +519,7 @@ class Search:
         if self.blend is not None:
             comparison = partial(Blending, self.blend)
         candidate = candidate._replace(X=None)
-        return OtherRuns(candidates, runs, candidate, self.criterion, comparison)
+        return EndedRuns(candidates, runs, candidate, self.criterion, comparison)
 
     def take_results(self, results):
         """Keep the candidates that have been run, and leave out those that failed."""

@@ -203,11 +203,11 @@ class Stages:
     patience: object
     deadline: object = None
 
-    def run_group(self, estimators, X, y, fit_params, price=None, others=None):
+    def run_group(self, estimators, X, y, fit_params, price=None, ended_runs=None):
         """Fit several estimators and keep one, by successive halving.
 
-        With a patience, each is run until its patience ends it, or, with ``others``
-        (OtherRuns), as long as that may improve what is kept. Returned is a list of
+        With a patience, each is run until its patience ends it, or, with ``ended_runs``
+        (EndedRuns), as long as that may improve what is kept. Returned is a list of
         EvaluatedFit, with Failed for runs that have raised an error, and None for those
         that time did not allow to begin.
         """
@@ -221,7 +221,7 @@ class Stages:
             )
         if len(runs) == 1 or self._patience_of(estimators[0]) is not None:
             for run in runs:
-                self._run_to_its_end(run, others)
+                self._run_to_its_end(run, ended_runs)
         else:
             self._halve(runs)
         return [run.result() for run in runs]
@@ -232,7 +232,7 @@ class Stages:
             return estimator._default_patience()
         return self.patience
 
-    def _run_to_its_end(self, run, others):
+    def _run_to_its_end(self, run, ended_runs):
         """Continue a run while it improves, in stages."""
         patience = self._patience_of(run.estimator)
         n_updates = patience or sys.maxsize
@@ -248,11 +248,11 @@ class Stages:
             n_more = stopping.n_left if np.isfinite(stopping.n_left) else 0
             n_updates = max(n_updates + n_more, ceil(self.criterion.stage * n_updates))
             is_over = stopping.has_ended or run.go_on(n_updates)
-            if not is_over and others is not None:
-                is_over = not self._may_pay(run, others)
+            if not is_over and ended_runs is not None:
+                is_over = not self._may_pay(run, ended_runs)
         run.end()
 
-    def _may_pay(self, run, others):
+    def _may_pay(self, run, ended_runs):
         """Whether further iterates may bring something beside other runs.
 
         They may improve what is kept as the last ones have; or the run may come within
@@ -260,7 +260,7 @@ class Stages:
         """
         n_iterates = len(run.path) - 1
         counts = [n_iterates // 4, n_iterates // 2, n_iterates]
-        losses, (*_, error) = zip(*others.kept_with(run, counts))
+        losses, (*_, error) = zip(*ended_runs.kept_with(run, counts))
         least = [np.nanmin(self.criterion.sign * run.path[1 : n + 1]) for n in counts]
         gain, gain_of_run = later_gain(*losses), later_gain(*least)
         if least[-1] - gain_of_run < losses[-1] + error:

@@ -24,14 +24,14 @@ def halved(n_runs, go_on, give_up, n_updates=25):
 MOST_DOUBLINGS = 5
 
 
-def later_gain(quarter, half, whole):
-    """What a run may still gain, from its least values after parts of its iterates.
+def later_gain(of_quarter, of_half, of_all):
+    """What a run may still gain, from the least values of parts of its iterates.
 
     The gains of the next doublings are to each other as those of the last two, but none
     is larger than the last one, nor smaller than where values fall as 1 / t: so slowly
     falls the log loss where classes are separable.
     """
-    gain, former = half - whole, quarter - half
+    gain, former = of_half - of_all, of_quarter - of_half
     if not gain > 0:
         return 0.0
     ratio = np.clip(gain / former, 0.5, 1.0) if former > 0 else 1.0

@@ -12,7 +12,7 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 from skacv.model_selection import portfolios
-from skacv.model_selection.comparison import OtherRuns
+from skacv.model_selection.comparison import EndedRuns
 
 TREES = "boosted trees"
 
@@ -27,14 +27,14 @@ def separable(rng, n_rows=90):
 @pytest.fixture
 def kept_along_run(monkeypatch):
     """What runs are judged by: numbers of iterates, and the pairs for them."""
-    seen, kept_with = {}, OtherRuns.kept_with
+    seen, kept_with = {}, EndedRuns.kept_with
 
     def noting(self, run, counts):
         pairs = kept_with(self, run, counts)
         seen.update(zip(counts, pairs))
         return pairs
 
-    monkeypatch.setattr(OtherRuns, "kept_with", noting)
+    monkeypatch.setattr(EndedRuns, "kept_with", noting)
     return seen
 
 
