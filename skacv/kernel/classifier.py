@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import StrOptions
-from .._estimator.devices import of_record
+from .._estimator.devices import in_numpy, of_record
 from .._estimator.docstrings import CLASSIFIERS, SHARED, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.calibration import scale_of
@@ -158,14 +158,24 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     # With the squared error, a factor turns decisions into log odds.
     _losses_with_probabilities = ("log", "squared_error")
-    # This factor, by iterate.
-    _scales: Any = None
+    # The iterate in use and this factor for it, which fit and at_iteration compute.
+    _scale_in_use: Any = None
 
     def _recorded(self, coef_path, intercept_path, run):
-        return {**super()._recorded(coef_path, intercept_path, run), "_scales": {}}
+        return {
+            **super()._recorded(coef_path, intercept_path, run),
+            "_scale_in_use": None,
+        }
+
+    def _keep_predictions(self, most):
+        # First: of many held-out rows the predictions are not kept.
+        if "iteration_" in vars(self):
+            scale = in_numpy(self)._scale_at(self.iteration_)
+            self._scale_in_use = self.iteration_, scale
+        super()._keep_predictions(most)
 
     def _take_from_record(self):
-        self._scale_at(self.iteration_)
+        self._scale_in_use = self.iteration_, self._scale_at(self.iteration_)
         super()._take_from_record()
 
     def _probability(self, decision, t):
@@ -182,21 +192,21 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         return self._scale_at(self.iteration_)
 
     def _scale_at(self, t):
-        """The factor of iterate ``t``, or None; computed at the first call."""
-        scales = {} if self._scales is None else self._scales  # none before fit
-        if t in scales:
-            return scales[t]
-        scales[t] = None if self.loss == "squared_error" else 1.0
+        """The factor of iterate ``t``, or None."""
+        if self._scale_in_use is not None and self._scale_in_use[0] == t:
+            return self._scale_in_use[1]
+        if self.loss == "log":
+            return 1.0
         # Folds first, which hold out all rows exactly. Leave-one-out may cover a few
         # rows, or be estimated.
         for name in ("cv", "loo"):
-            if scales[t] is None and hasattr(self, f"{name}_prediction_path_"):
+            if hasattr(self, f"{name}_prediction_path_"):
                 decision = getattr(self, f"{name}_prediction_path_")[t]
                 target = getattr(self, f"{name}_target_")
                 rows = np.hstack(getattr(self, f"{name}_indices_"))
                 label = np.searchsorted(self.classes_, target)
-                scales[t] = scale_of(decision, label, self._row_weights[rows])
-        return scales[t]
+                return scale_of(decision, label, self._row_weights[rows])
+        return None
 
     @property
     @of_record

@@ -1,5 +1,7 @@
 """Probabilities of decisions by least squares, from decisions of held-out rows."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -141,3 +143,19 @@ def test_on_real_data_they_are_better_than_clipped_decisions(load):
     model.set_params(loo=False, max_iter=last).fit(X, y)
     clipped = model.predict_proba(X_test)
     assert log_loss(y_test, scaled) < log_loss(y_test, clipped)
+
+
+def test_predictions_compute_nothing_that_a_model_keeps(rng):
+    """Whatever is read, in whatever order, a model stays as fit has left it."""
+    X = rng.standard_normal((80, 3))
+    model = KernelEigenProClassifier(gamma=0.3, random_state=0)
+    model.fit(X, X[:, 0] * X[:, 1] > 0)
+    before = pickle.dumps(model)
+    other = model.at_iteration(1)
+    assert other.probability_scale_ != model.probability_scale_
+    for each in (model, other):
+        each.predict_proba(X)
+        list(each.staged_predict_proba(X))
+    assert pickle.dumps(model) == before
+    again = pickle.loads(before)
+    assert again.probability_scale_ == model.probability_scale_
