@@ -22,6 +22,7 @@ from .curved_memory import curved_memory
 from .default_call import default_probabilities, defaults
 from .feature_machines import feature_machine_scores, feature_machines
 from .kernel_defaults import kernel_defaults
+from .kernel_rows import kernel_rows
 from .later_gains import later_gains
 from .loo_rates import loo_rates
 from .model_size import model_size
@@ -70,6 +71,7 @@ STUDIES = {
     "noisy-probabilities": kernel_figures.noisy_probabilities,
     "random-labels": random_labels,
     "kernel-defaults": kernel_defaults,
+    "kernel-rows": kernel_rows,
     "feature-machines": feature_machines,
     "feature-machine-scores": feature_machine_scores,
     "stopping-rules": stopping_rules,

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._compat import Interval, StrOptions, is_foreign
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import shape_of
+from .._estimator.data.checks import check_size, shape_of
 from .._estimator.data.standardized import AS_PASSED
 from .._estimator.estimates.left_out import FEWEST_ROWS
 from .._estimator.estimates.recording import Price
@@ -38,7 +38,7 @@ from ..optim.trajectory import iterate
 from ..risk.cost import RunCost, method_for
 from ._predictions import RecordedKernelModel
 from ._stopping import StoppingModel
-from .centers import Features, center_data
+from .centers import MOST_FUNCTIONS, Features, center_data
 from .data import check_rows, kernel_data, kernel_rows, working_dtype
 from .eigenpro import KernelSolver, run_attributes
 from .kernels import (
@@ -52,8 +52,12 @@ from .kernels import (
     check_squares,
     scale_gamma,
 )
+from .ridge import enough_centers
 from .scales import MOST_ROWS, chosen_kernel, kernels_and_gammas
 
+# A fit says that its centres are few if all rows as centres are expected to lower the
+# error by more than this share. gamma="auto" has chosen a scale for few centres.
+MUCH_GAIN = 0.1
 # Seconds for an entry of the kernel matrix, before the run and in a pass; and for scale
 # and preconditioner on any number of rows.
 SECONDS_TO_START, SECONDS_OF_PASS, SECONDS_AT_LEAST = 2e-8, 1e-9, 0.5
@@ -142,6 +146,10 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     def _data_of(self, run, samples, encoded, folds, recorded):
         """The problem that samples make, on their kernel, and the folds of its rows."""
+        n_rows, target = len(samples.y), encoded.target
+        is_single = working_dtype(n_rows) == np.float32
+        limit = 1e30 if is_single else 1e70
+        check_size("y", float(target.min()), float(target.max()), limit)
         # The kernel, the rows to which it is applied, and attributes for predictions.
         rows, n_centers = (
             samples.rows[:, None],
@@ -200,13 +208,27 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     # The problem of samples with random centres, and the folds of its rows.
     def _with_centers(self, run, samples, encoded, kernel, n_centers, names, folds):
-        X, n_rows = kernel_rows(samples.X), len(samples.y)
-        if not encoded.loss.is_quadratic and self.n_centers == "auto":
-            # Features of all rows have to be in memory.
-            n_that_fit = int(self._budget() / (n_rows * dtype_of(X).itemsize))
-            n_centers = max(1, min(n_centers, n_that_fit))
-        rng = np.random.RandomState(run.seed)
-        index = np.sort(rng.permutation(n_rows)[:n_centers])
+        X, n_rows, n_functions = kernel_rows(samples.X), len(samples.y), n_centers
+        order = np.random.RandomState(run.seed).permutation(n_rows)
+        if self.n_centers == "auto":
+            data = X, encoded.target, encoded.weights, order
+            n_centers, gain = enough_centers(kernel, *data, n_centers)
+            # With each doubling of the centres the error falls by about this gain.
+            is_set = "gammas_" not in names
+            if is_set and gain * np.log2(n_rows / n_centers) > MUCH_GAIN:
+                warn(
+                    f"{n_centers} centres may be too few for kernel={self.kernel!r}: "
+                    f"with half of those tried the error was larger by {gain:.0%}. "
+                    f"n_centers=None makes all {n_rows} rows centres, in more time; "
+                    'gamma="auto" compares scales for few centres.',
+                    ConvergenceWarning,
+                )
+            n_functions = min(n_centers, MOST_FUNCTIONS)
+            if not encoded.loss.is_quadratic:
+                # Features of all rows have to be in memory.
+                n_that_fit = int(self._budget() / (n_rows * dtype_of(X).itemsize))
+                n_functions = max(1, min(n_functions, n_that_fit))
+        index = np.sort(order[:n_centers])
         centers = rows_in(X, index)
         check_rows(kernel, centers)
         names |= {
@@ -214,7 +236,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             "X_fit_": rows_in(samples.passed, samples.rows[index]),
         }
         encoded = replace(encoded, names={**encoded.names, **names})
-        features = Features.of(kernel, X, centers, self._map)
+        features = Features.of(kernel, X, centers, self._map, n_functions)
         return center_data(self, samples, encoded, features, folds, run.seed)
 
     def _standardized(self, samples):

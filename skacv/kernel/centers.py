@@ -20,7 +20,6 @@ from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 
 from .._estimator.data.training_data import ColumnData, column_data
 from .._estimator.parameters import to_python_scalar
@@ -44,8 +43,13 @@ from ..optim.moments import (
 )
 from ..optim.namespaces import as_dtype, dtype_of, rows_in, to_device_of, to_numpy
 from ..optim.problem import Problem
-from ..risk.cost import MANY_ROWS
+from ..risk.cost import DECOMPOSED_SIZE, MANY_ROWS
 from ..risk.held_out_rows import have_repeats
+from .ridge import leading_root
+
+# Of many automatic centres the leading functions are used, as many as leave-one-out
+# with a decomposition can have: those that are left out change little.
+MOST_FUNCTIONS = DECOMPOSED_SIZE
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +73,12 @@ class Features:
         return self.X.shape[0], self.root.shape[1]
 
     @classmethod
-    def of(cls, kernel, X, centers, map, null=1e-6):
-        """Features in the span of the kernel at centres."""
+    def of(cls, kernel, X, centers, map, n_functions, null=1e-6):
+        """Features in the span of the kernel at centres, of its leading functions."""
         exact = as_dtype(centers, np.float64)
         gram = to_numpy(kernel(exact, exact)).astype(np.float64)
-        values, vectors = eigh((gram + gram.T) / 2)
-        # Smaller eigenvalues are rounding errors of entries in single precision. A
-        # kernel that is zero has one feature, which is zero.
-        kept = values > null * values[-1]
-        kept[-1] = True
-        scales = np.sqrt(np.where(values > 0, values, 1))
-        root = (vectors / scales)[:, kept]
+        # Eigenvalues below ``null`` are rounding errors of single precision.
+        root = leading_root(gram, n_functions, null)
         return cls(kernel, X, centers, root, map, np.zeros((root.shape[1], 1)))
 
     def rows(self, index):
@@ -99,9 +98,9 @@ class Features:
         for rows in row_blocks(self.X, len(self.root), dtype):
             yield rows, to_numpy(self.kernel(self.X[rows, :], self.centers) @ root)
 
-    def array(self):
+    def array(self, dtype):
         """The features of all rows, (n_rows, n_columns)."""
-        features = np.empty(self.shape, dtype_of(self.X))
+        features = np.empty(self.shape, dtype)
         for rows, block in self.blocks():
             features[rows] = block
         return features
@@ -150,6 +149,7 @@ def center_data(estimator, samples, encoded, features, folds, seed):
         if reduced is not None:
             return reduced
     n_bytes = features.shape[0] * features.shape[1] * dtype_of(features.X).itemsize
+    n_exact = features.shape[0] * features.shape[1] * np.dtype(np.float64).itemsize
     if n_bytes > estimator._budget():
         raise ValueError(
             f"This fit needs {features.shape[1]} features of {features.shape[0]} rows "
@@ -157,7 +157,10 @@ def center_data(estimator, samples, encoded, features, folds, seed):
             f"{estimator.memory_budget:g}: set fewer n_centers or a larger "
             "memory_budget."
         )
-    samples = replace(samples, X=features.array())
+    # Products with an array in double precision need no copy of its parts.
+    is_exact = n_exact <= estimator._budget()
+    array = features.array(np.float64 if is_exact else dtype_of(features.X))
+    samples = replace(samples, X=array)
     data = column_data(samples, encoded, estimator.fit_intercept)
     return CenterData(**vars(data), root=features.root), folds
 

@@ -21,13 +21,11 @@ from ..optim.schedules import EigenPro
 from ..optim.trajectory import smoothness_under
 from ..risk.cost import is_decomposed
 from .data import DOUBLE_ROWS, working_dtype
+from .ridge import FEWEST_CENTERS, ROWS_PER_CENTER
 
 # Arrays of the size of a kernel matrix, or of its part, in memory while it is
 # decomposed, or computed.
 N_ARRAYS = 3
-# The automatic number of centres. With so many a fit takes about as long as boosted
-# trees do, and twice as many lower the error by 1% or less.
-N_CENTERS = 500
 # The largest automatic subsample, and the number of rows from which it applies.
 MANY_ROWS, LARGEST_SUBSAMPLE = 100_000, 12_000
 # The automatic number of directions, as a share of the subsample. With full batches
@@ -80,10 +78,14 @@ class KernelSolver(Solver):
         return self.name == "eigenpro" or (self.name == "auto" and sizes != {"auto"})
 
     def centers_on(self, n_rows):
-        """The number of centres; None if every row is one."""
+        """The number of centres, the largest of "auto"; None if every row is one."""
         if self.n_centers == "auto":
-            has_centers = n_rows > DOUBLE_ROWS and not self.is_eigenpro
-            return N_CENTERS if has_centers else None
+            if n_rows <= DOUBLE_ROWS or self.is_eigenpro:
+                return None
+            # As many as rows that are all centres, so that more rows lower the error.
+            size = N_ARRAYS * ROWS_PER_CENTER * np.dtype(np.float64).itemsize
+            n_that_fit = int(np.sqrt(self.budget / size))
+            return min(DOUBLE_ROWS, max(FEWEST_CENTERS, n_that_fit))
         return self.n_centers if n_rows > (self.n_centers or np.inf) else None
 
     def name_on(self, n_rows):

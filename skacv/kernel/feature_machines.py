@@ -23,17 +23,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Interval, StrOptions, _fit_context, class_weights, on_host
-from .._estimator.data.checks import validated_data, validated_rows, validated_weights
+from .._estimator.data.checks import (
+    check_sizes,
+    validated_data,
+    validated_rows,
+    validated_weights,
+)
 from .._estimator.data.standardized import Standardized
 from .._estimator.devices import of_rows
 from .._estimator.docstrings import documented
-from .._estimator.parameters import ONE_OR_MORE, set_parameters
+from .._estimator.parameters import ONE_OR_MORE, are_same, set_parameters, snapshot
 from .._estimator.prediction.calibration import scale_of
-from .._estimator.prediction.decisions import label_of
+from .._estimator.prediction.decisions import check_class_weights, label_of
 from .._typing import RandomState
+from .._warnings import warn
 from ..risk.held_out_rows import drawn_units
 from .kernels import RADIAL_KERNELS, check_squares, gamma_of
-from .ridge import KernelRidge, in_array
+from .ridge import KernelRidge, enough_centers, in_array
 
 # Kernels that the first rounds compare, and multiples of gamma="scale": distances of
 # five times those between rows, and for smooth functions of one and of three times
@@ -52,8 +58,8 @@ N_COMPARED = 2
 LEAST_SHARE = 1e-3
 # Rows on which kernels are compared, and rows at which derivatives are taken.
 ROWS_TO_COMPARE, ROWS_OF_DERIVATIVES = 300, 5000
-# Every row is a centre up to this number, half as many are of more rows: then time is
-# in proportion to the rows.
+# Every row is a centre up to this number, of more rows as many or, if that is enough,
+# fewer: time is in proportion to the rows.
 MOST_CENTERS = 1000
 
 
@@ -68,6 +74,7 @@ class Round:
     derivatives: np.ndarray  # mean squared ones, by standardised columns
     # The kernel, and its multiple of gamma="scale".
     candidate: tuple
+    n_centers: int
     # The factor that turns decisions of classes into log odds.
     probability_scale: float | None = None
 
@@ -122,6 +129,11 @@ class RecursiveFeatureMachine(BaseEstimator):
         ------
         ValueError
             If parameters or data are invalid. The estimator is left unchanged.
+
+        Warns
+        -----
+        UserWarning
+            If ``warm_start=True`` cannot go on, since data or parameters have changed.
         """
         of_classes = is_classifier(self)
         X, y, fitted = validated_data(self, on_host(X), y, multi_output=not of_classes)
@@ -134,6 +146,7 @@ class RecursiveFeatureMachine(BaseEstimator):
                     "of positive weight."
                 )
             X, y, weights = (part[weights > 0] for part in (X, y, weights))
+        check_sizes(X, y)
         check_squares(X)
         fitted["_is_1d"] = y.ndim == 1
         if not of_classes:
@@ -144,19 +157,39 @@ class RecursiveFeatureMachine(BaseEstimator):
             if len(fitted["classes_"]) < 2:
                 raise ValueError("y must have at least two classes, got one.")
             of_class = class_weights(self.class_weight, fitted["classes_"], y, weights)
+            check_class_weights(of_class, fitted["classes_"])
             weights = weights * of_class[label]
             target = np.eye(len(fitted["classes_"]))[label]
             if target.shape[1] == 2:  # -1 and 1
                 target = 2 * target[:, 1:] - 1
+        if (weights == 0).any():  # rows of classes of weight zero
+            X, target, label = (part[weights > 0] for part in (X, target, label))
+            weights = weights[weights > 0]
+        columns = Standardized.of(X, weights, has_intercept=True)
+        # What rounds depend on: the parameters, and moments of the data.
+        settings = self.get_params(deep=False)
+        del settings["n_rounds"], settings["warm_start"]
+        shares = (weights / weights.sum())[:, None]
+        fitted["_fitted_to"] = snapshot(settings) | {
+            "moments": [columns.mean, columns.scale, (shares * target**2).sum(axis=0)],
+            "product": columns.applied(X).T @ (shares * target),
+            "classes": fitted.get("classes_"),
+        }
         rounds, seed = [], check_random_state(self.random_state).randint(2**31 - 1)
         if self.warm_start and hasattr(self, "_rounds"):
-            rounds, seed = self._rounds, self._seed
             if X.shape[1] != self.n_features_in_:
                 raise ValueError(
                     f"warm_start=True goes on with {self.n_features_in_} columns, and "
                     f"X has {X.shape[1]}."
                 )
-        columns = Standardized.of(X, weights, has_intercept=True)
+            if are_same(self._fitted_to, fitted["_fitted_to"]):
+                rounds, seed = self._rounds[: self.n_rounds], self._seed
+            else:
+                warn(
+                    "warm_start=True with other data or parameters than before: the "
+                    "first round begins anew.",
+                    UserWarning,
+                )
         for _ in range(len(rounds), self.n_rounds):
             data = columns, X, target, weights, label
             rounds = [*rounds, self._next_round(rounds, *data, seed)]
@@ -209,11 +242,19 @@ class RecursiveFeatureMachine(BaseEstimator):
         else:
             candidate = rounds[-1].candidate
         n_centers = self._n_centers_on(n_rows)
+        # Once a round needs many centres, those that follow do.
+        may_be_fewer = not rounds or rounds[-1].n_centers < n_centers
+        if self.n_centers == "auto" and n_centers < n_rows and may_be_fewer:
+            name, factor = candidate
+            kernel = RADIAL_KERNELS[name](gamma_of(name, spread, factor))
+            order = np.random.RandomState(seed).permutation(n_rows)
+            data = X_rotated, target, weights, order
+            n_centers, _ = enough_centers(kernel, *data, n_centers)
         is_compared = len(rounds) < N_COMPARED and n_rows <= ROWS_TO_COMPARE
-        if not is_compared or (n_centers is not None and n_centers < n_rows):
+        if not is_compared or n_centers < n_rows:
             # So many rows determine the coefficients of centres to half a percent of
             # the noise.
-            rows, _ = drawn_units(n_rows, None, 200 * (n_centers or n_rows))
+            rows, _ = drawn_units(n_rows, None, 200 * n_centers)
             ridge, index = fit(rows, *candidate, n_centers)
         rows, _ = drawn_units(n_rows, None, ROWS_OF_DERIVATIVES)
         centers = in_array(X[index])
@@ -221,22 +262,23 @@ class RecursiveFeatureMachine(BaseEstimator):
             X[rows], centers, weights[rows], X_rotated[rows]
         )
         ridge = replace(ridge, centers=centers)
-        factor = None
+        probability_scale = None
         if label is not None:
             decision, rows = ridge.loo_prediction, ridge.left_out
             decision = decision[:, 0] if decision.shape[1] == 1 else decision
-            factor = scale_of(decision, label[rows], weights[rows])
+            probability_scale = scale_of(decision, label[rows], weights[rows])
         # Derivatives by standardised columns, not by scaled ones. Those of a constant
         # are rounding errors.
         derivatives *= scales**2
         rounding = np.sqrt(np.finfo(np.float64).eps) * np.abs(target).max()
         derivatives[derivatives <= rounding**2] = 0.0
-        return Round(ridge, columns, scales, derivatives, candidate, factor)
+        learned = scales, derivatives, candidate
+        return Round(ridge, columns, *learned, n_centers, probability_scale)
 
     def _n_centers_on(self, n_rows):
-        if self.n_centers == "auto":
-            return MOST_CENTERS // (1 if n_rows <= MOST_CENTERS else 2)
-        return self.n_centers
+        """The number of centres, or the largest that it may be."""
+        most = MOST_CENTERS if self.n_centers == "auto" else self.n_centers
+        return min(most or n_rows, n_rows)
 
     # ----------------------------------------------------------------- the rounds
 
@@ -321,10 +363,11 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
         Number of centres, random rows: the function is a combination of the kernel at
         these, fitted to all rows (the Nystroem method), or to 200 random ones for each
         centre if there are more. None: every row is a centre. "auto" is None up to 1000
-        rows, and 500 beyond.
+        rows, and 1000 beyond, or 500 if half of these are as good by leave-one-out.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the rounds of the last one, with a larger
-        ``n_rounds``.
+        Whether ``fit`` to the same data goes on from the rounds of the last one, up to
+        ``n_rounds``. With other data or parameters the first round begins anew, with a
+        warning.
     random_state : int, RandomState instance or None, default=None
         Draws the centres.
 

@@ -188,13 +188,14 @@ class CallableKernel:
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Entries of a kernel matrix; X and Z are row numbers, (n, 1)."""
+    """Entries of a kernel matrix; X and Z are row numbers, (n, 1), of any type."""
 
     matrix: np.ndarray
     is_positive = False
 
     def __call__(self, X, Z):
-        return self.matrix[np.ix_(X[:, 0], Z[:, 0])]
+        rows, columns = (numbers[:, 0].astype(np.intp) for numbers in (X, Z))
+        return self.matrix[np.ix_(rows, columns)]
 
     def diagonal(self, X):
         """k(x, x) of every row, (n,)."""

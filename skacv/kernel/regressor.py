@@ -57,12 +57,13 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
     n_centers : int, "auto" or None, default="auto"
         Number of centres, random rows: the function is a combination of the kernel at
         these, fitted to all rows (the Nystroem method [3]_). None, or at least the
-        number of rows: every row is a centre. "auto" is 500 for more than 3000 rows, if
-        EigenPro is not asked for by ``solver`` or by its sizes, otherwise None. Time
-        and memory are then proportional to the number of rows, and no array of rows by
-        centres is made with the squared error. Folds and leave-one-out hold out rows
-        that may be centres: of a held-out row X is used, its target is not. With an
-        int, ``solver`` is "gd" or "nesterov".
+        number of rows: every row is a centre. "auto" is None up to 3000 rows, or if
+        EigenPro is asked for by ``solver`` or by its sizes. For more rows it is 500 or,
+        if 250 are worse by leave-one-out on some of the rows, 1000 or 3000 (fewer with
+        a small ``memory_budget``), with at most 2000 leading functions in their span.
+        Time and memory are then proportional to the number of rows. Folds and
+        leave-one-out hold out rows that may be centres: of a held-out row X is used,
+        its target is not. With an int, ``solver`` is "gd" or "nesterov".
     solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
         EigenPro, kernel gradient descent, or Nesterov's acceleration. The last two use
         all rows in every update, and no subsample. "auto" is "nesterov" if
@@ -160,8 +161,8 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
         preconditioner, step and divisor m) without the gradient of the row. It is
         exact, from an eigendecomposition of the preconditioned kernel, if there is one
         batch of at most 3000 rows and three matrices of that size fit in
-        ``memory_budget``, or with up to 2000 centres. Otherwise it is estimated from
-        random labels and corrected for their bias.
+        ``memory_budget``, or with up to 2000 centres or an automatic number of them.
+        Otherwise it is estimated from random labels and corrected for their bias.
     {loo_se_path_}
     loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
         Part of the standard error of ``loo_path_`` due to the random labels; 0 if

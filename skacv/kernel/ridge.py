@@ -7,6 +7,9 @@ centred by them, the solution of strength s is
 
 and the residual of row i without it is its residual divided by 1 - w_i (1 + z_i'(Z'WZ +
 s I)^-1 z_i). One eigendecomposition gives both for every strength.
+
+How many rows are centres is chosen by the same leave-one-out errors: twice as many are
+tried until that no longer lowers them.
 """
 
 from dataclasses import dataclass
@@ -14,15 +17,17 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigh
 
 from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES, blocks, n_per_block, slices
 from ..optim.kernel_matrix import row_blocks
+from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..risk.held_out_rows import drawn_units
 from .data import working_dtype
-from .kernels import squared_distances
+from .kernels import Precomputed, squared_distances
 
-# Strengths that are compared, for kernels with k(x, x) = 1: from nearly none, for
-# targets without noise, to that of a constant.
+# Strengths that are compared, in multiples of the mean of k(x, x): from nearly none,
+# for targets without noise, to that of a constant.
 STRENGTHS = 10.0 ** np.arange(-9, 1.1, 0.5)
 # This share of its trace is added to the kernel at the centres, which may be singular:
 # rounding errors of features grow by the root of its inverse.
@@ -32,6 +37,26 @@ LEAST_LEFT = 1e-12
 # Rows that are left out to choose a strength: a standard error of a few percent, and
 # much less for the difference of two strengths.
 MOST_LEFT_OUT = 2000
+# The fewest centres of many rows. Centres are enough if half of them are as good: if
+# the other half lowers the leave-one-out error by no more than the first share of it.
+# Where they explain little so far, it must not add more than the second share to that,
+# or more than two standard errors.
+FEWEST_CENTERS, SAME_ERROR, SAME_EXPLAINED = 500, 0.05, 0.25
+# They are compared on so many rows for each.
+ROWS_PER_CENTER = 4
+
+
+def leading_root(gram, n_functions, null):
+    """R, of at most ``n_functions`` columns, with R R' = gram^-1 in their span.
+
+    Columns are of the largest eigenvalues, and none of those below ``null`` times the
+    largest, which would be rounding errors. A kernel that is zero has one column.
+    """
+    values, vectors = eigh((gram + gram.T) / 2)
+    kept = values > null * values[-1]
+    kept[-1] = True
+    kept[:-n_functions] = False
+    return (vectors / np.sqrt(np.where(values > 0, values, 1)))[:, kept]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +81,18 @@ class KernelRidge:
         dtype = working_dtype(len(target))
         centers = in_array(X[index])
         gram, m = kernel(centers, centers), len(centers)
-        gram[np.diag_indices(m)] += ROUNDING[dtype] * m
-        root = np.linalg.inv(np.linalg.cholesky(gram)).T
+        size = np.trace(gram) / m
+        if kernel.is_positive:
+            gram[np.diag_indices(m)] += ROUNDING[dtype] * size * m
+            root = np.linalg.inv(np.linalg.cholesky(gram)).T
+        else:
+            root = leading_root(gram, m, ROUNDING[np.float32])
         # Products with all rows, in blocks: in single precision if they are many.
         in_blocks = centers.astype(dtype), root.astype(dtype)
         shares = weights / weights.sum()
-        center = shares @ target
-        mean, squares, product = np.zeros(m), np.zeros((m, m)), 0.0
+        center, n_columns = shares @ target, root.shape[1]
+        mean, product = np.zeros(n_columns), 0.0
+        squares = np.zeros((n_columns, n_columns))
         for rows in row_blocks(X, m, dtype):
             features = kernel(in_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1]
             weighted = shares[rows, None].astype(dtype) * features
@@ -82,7 +112,7 @@ class KernelRidge:
         margin = np.ptp(target, axis=0) / 2
         lowest, highest = target.min(axis=0) - margin, target.max(axis=0) + margin
         best = None
-        for strength in STRENGTHS:
+        for strength in np.asarray(STRENGTHS) * (size if size > 0 else 1):
             inverse = 1 / (curvatures + strength)
             coef = inverse[:, None] * product
             leverage = share * (1 + features**2 @ inverse[:, None])
@@ -137,6 +167,40 @@ class KernelRidge:
                     gradient -= total * part[:, columns]
                     sums[columns] += weights[rows] @ gradient**2
         return 4 * sums / (weights.sum() * self.dual_coef.shape[1])
+
+
+def enough_centers(kernel, X, target, weights, order, most):
+    """How many rows are to be centres, and what the last ones tried have gained.
+
+    The first rows of the random ``order`` are tried, twice as many each time, until
+    they are no better than their half. If they still are, and twice as many would be
+    more than ``most``, these are returned. The gain is the share by which the
+    leave-one-out error of the half is larger, 0 if none were tried. Shapes: target
+    (n_rows, n_outputs); weights (n_rows,)."""
+    n_centers, gain = FEWEST_CENTERS, 0.0
+    while 2 * n_centers <= most and ROWS_PER_CENTER * n_centers <= len(order):
+        rows = order[: ROWS_PER_CENTER * n_centers]
+        y, share = target[rows].astype(np.float64), weights[rows].astype(np.float64)
+        # Both fits read the kernel of these rows and centres.
+        X_rows = as_dtype(rows_in(X, rows), np.float64)
+        values = to_numpy(kernel(X_rows, rows_in(X_rows, slice(n_centers))))
+        numbers, losses = np.arange(len(rows))[:, None], []
+        for m in (n_centers // 2, n_centers):
+            fit = KernelRidge.of(Precomputed(values), numbers, y, share, np.arange(m))
+            missed = y[fit.left_out] - fit.loo_prediction
+            losses.append(np.sum(missed**2, axis=1))
+        share = share[fit.left_out] / share[fit.left_out].sum()
+        lower = losses[0] - losses[1]
+        difference = float(share @ lower)
+        standard_error = np.sqrt(share**2 @ (lower - difference) ** 2)
+        left_out = y[fit.left_out]
+        variance = float(share @ np.sum((left_out - share @ left_out) ** 2, axis=1))
+        added = max(SAME_EXPLAINED * (variance - fit.loo_error), 2 * standard_error)
+        if difference <= min(SAME_ERROR * fit.loo_error, added):
+            return n_centers, 0.0
+        gain = difference / fit.loo_error
+        n_centers *= 2
+    return most, gain
 
 
 def in_array(X, dtype=np.float64):

@@ -327,7 +327,7 @@ class FeatureMachines(WarmStart):
     grows_with = {"warm_start": True}
 
     def expected_seconds(self, n_rows, n_columns):
-        m = min(n_rows, self.estimator._n_centers_on(n_rows) or n_rows)
+        m = self.estimator._n_centers_on(n_rows)
         # Products with features of all rows, and decompositions.
         flops = n_rows * m * (n_columns + 2 * m) + 40 * m**3
         return 0.0, 6 * costs.SECONDS * flops

@@ -7,11 +7,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import make_friedman1
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 
 from skacv import KernelEigenProClassifier, KernelEigenProRegressor
-from skacv.kernel import centers
+from skacv.kernel import centers, eigenpro, ridge
+from skacv.kernel.kernels import Gaussian, Laplacian
 
 GAMMA, N_CENTERS = 0.3, 12
 
@@ -182,6 +184,76 @@ def test_an_error_no_worse_than_of_all_rows():
         for params in (settings, {**settings, "n_centers": None})
     ]
     assert errors[0] < errors[1]
+
+
+def rough(rng, n_rows=2000):
+    """Targets that few centres cannot follow."""
+    X = rng.standard_normal((n_rows, 4))
+    return X, np.sin(2 * X).sum(axis=1) + 0.3 * rng.standard_normal(n_rows)
+
+
+def test_centers_are_as_many_as_lower_the_error(rng, monkeypatch):
+    monkeypatch.setattr(ridge, "FEWEST_CENTERS", 50)
+    X, y = rough(rng, 900)
+    weights, order = rng.uniform(0.5, 2, 900), rng.permutation(900)
+
+    def chosen(kernel, target, most):
+        target = target[:, None]
+        return ridge.enough_centers(kernel, X, target, weights, order, most)
+
+    assert chosen(Laplacian(0.3), y, most=400)[0] == 400
+    assert chosen(Laplacian(0.3), y, most=90) == (90, 0)  # none are tried
+    smooth = X @ np.ones(4) + rng.standard_normal(900)
+    assert chosen(Gaussian(0.001), smooth, most=400) == (50, 0)
+    assert chosen(Gaussian(0.3), rng.standard_normal(900), most=400) == (50, 0)
+    # What half of the last ones tried lose, by the rows left out of both.
+    n_centers, gain = chosen(Laplacian(0.3), y, most=110)
+    part, errors = order[:200], []
+    for m in (25, 50):
+        data = X[part], y[part, None], weights[part], np.arange(m)
+        errors.append(ridge.KernelRidge.of(Laplacian(0.3), *data).loo_error)
+    assert n_centers == 110
+    assert_allclose(gain, errors[0] / errors[1] - 1, rtol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:400 centres may be too few")
+@pytest.mark.parametrize(
+    ("kernel", "gamma"), [("laplacian", 0.3), ("matern", 0.7), ("rbf", 0.2)]
+)
+def test_more_rows_than_can_all_be_centers_are_no_worse(kernel, gamma, monkeypatch):
+    rng = np.random.default_rng(1)
+    (X, y), (X_test, y_test) = rough(rng, 600), rough(rng)
+    settings = {"kernel": kernel, "gamma": gamma, "random_state": 0}
+
+    def error(n_rows, **params):
+        model = KernelEigenProRegressor(**settings, **params)
+        model.fit(X[:n_rows], y[:n_rows])
+        return np.mean((model.predict(X_test) - y_test) ** 2), model
+
+    of_all_rows, _ = error(600, n_centers=None)
+    monkeypatch.setattr(ridge, "FEWEST_CENTERS", 50)
+    monkeypatch.setattr(eigenpro, "FEWEST_CENTERS", 50)
+    monkeypatch.setattr(eigenpro, "DOUBLE_ROWS", 400)
+    fewer_rows, _ = error(400)
+    few_centers, _ = error(600, n_centers=50)
+    found, model = error(600)
+    assert found < fewer_rows
+    assert found < 1.25 * of_all_rows
+    assert few_centers > 1.5 * found
+    assert len(model.dual_coef_) == 400
+
+
+def test_too_few_centers_are_said(rng, monkeypatch):
+    monkeypatch.setattr(ridge, "FEWEST_CENTERS", 50)
+    monkeypatch.setattr(eigenpro, "FEWEST_CENTERS", 50)
+    monkeypatch.setattr(eigenpro, "DOUBLE_ROWS", 200)
+    X, y = rough(rng, 1200)
+    model = KernelEigenProRegressor("laplacian", gamma=0.3, max_iter=5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="200 centres may be too few"):
+        model.fit(X, y)
+    smooth = X @ np.ones(4) + rng.standard_normal(1200)  # without a warning
+    model.set_params(kernel="rbf", gamma=0.001).fit(X, smooth)
+    assert len(model.dual_coef_) == 50
 
 
 def test_pickles_have_the_centers_alone(rng):

@@ -10,11 +10,12 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
 from skacv import (
+    KernelEigenProRegressor,
     RecursiveFeatureMachineClassifier,
     RecursiveFeatureMachineRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv.kernel import ridge
+from skacv.kernel import feature_machines, ridge
 from skacv.kernel.kernels import RADIAL_KERNELS
 from skacv.kernel.ridge import KernelRidge
 from skacv.risk.held_out_rows import drawn_units
@@ -303,3 +304,99 @@ def test_enough_rows_are_fitted(rng):
     assert np.abs(new - machine.loo_prediction[:, 0]).max() < 0.1
     in_sample = log_loss(labels[drawn], few.predict_proba(X[drawn]))
     assert log_loss(labels, few.predict_proba(X)) < 1.1 * in_sample
+
+
+def test_more_rows_than_can_all_be_centers_are_no_worse(rng, monkeypatch):
+    monkeypatch.setattr(feature_machines, "MOST_CENTERS", 200)
+    monkeypatch.setattr(ridge, "FEWEST_CENTERS", 50)
+    X, errors = rng.standard_normal((1600, 4)), []
+    y, test = np.sin(2 * X).sum(axis=1), slice(400, None)
+    for n_rows in (200, 400):
+        model = RecursiveFeatureMachineRegressor("rbf", **SEED)
+        model.fit(X[:n_rows], y[:n_rows])
+        errors.append(np.mean((model.predict(X[test]) - y[test]) ** 2))
+        assert {len(one.ridge.dual_coef) for one in model._rounds} == {200}
+    assert errors[1] < errors[0]
+    # Fewer are enough for a linear function.
+    model.fit(X, X @ np.ones(4) + rng.standard_normal(1600))
+    assert {len(one.ridge.dual_coef) for one in model._rounds} == {50}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda X, y: (X, -y),
+        lambda X, y: (X, np.roll(y, 1)),
+        lambda X, y: (100 * X, y),
+        lambda X, y: (X[:, ::-1], y),
+        lambda X, y: (X[1:], y[1:]),
+    ],
+)
+def test_other_data_begin_anew(other, rng):
+    X, y = rows(rng)
+    model = RecursiveFeatureMachineRegressor("rbf", n_rounds=1, warm_start=True, **SEED)
+    model.fit(X, y)
+    data = other(X, y)
+    with pytest.warns(UserWarning, match="other data or parameters"):
+        model.set_params(n_rounds=2).fit(*data)
+    expected = clone(model).set_params(warm_start=False).fit(*data)
+    assert_array_equal(model.predict(X), expected.predict(X))
+
+
+def test_other_parameters_begin_anew_and_fewer_rounds_are_the_first(rng):
+    X, y = rows(rng)
+    model = RecursiveFeatureMachineRegressor("rbf", warm_start=True, **SEED).fit(X, y)
+    model.set_params(n_rounds=1).fit(X, y)  # without a warning
+    expected = RecursiveFeatureMachineRegressor("rbf", n_rounds=1, **SEED).fit(X, y)
+    assert model.n_iter_ == 1
+    assert_array_equal(model.predict(X), expected.predict(X))
+    with pytest.warns(UserWarning, match="other data or parameters"):
+        model.set_params(kernel="laplacian", n_rounds=2).fit(X, y)
+    assert {one.candidate[0] for one in model._rounds} == {"laplacian"}
+    classes = RecursiveFeatureMachineClassifier("rbf", n_rounds=1, warm_start=True)
+    classes.fit(X, y > 0)
+    with pytest.warns(UserWarning, match="other data or parameters"):
+        classes.fit(X, np.digitize(y, [-0.5, 0.5]))
+    assert classes.predict_proba(X).shape == (len(y), 3)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_of_classes_are_checked(weight, rng):
+    X, y = rows(rng)
+    model = RecursiveFeatureMachineClassifier(class_weight={0: weight, 1: 1.0})
+    with pytest.raises(ValueError, match="class_weight must be finite and not neg"):
+        model.fit(X, (y > 0).astype(int))
+
+
+def test_a_class_of_weight_zero_is_as_without_its_rows(rng):
+    X, y = rows(rng)
+    label = np.digitize(y, [-0.5, 0.5])
+    weights = {0: 1.0, 1: 0.0, 2: 1.0}
+    model = RecursiveFeatureMachineClassifier("rbf", class_weight=weights, **SEED)
+    found = model.fit(X, label).predict_proba(X)
+    kept = label != 1
+    expected = clone(model).set_params(class_weight=None).fit(X[kept], label[kept] > 1)
+    assert_allclose(found.sum(axis=1), 1)
+    ranks = [
+        np.argsort(np.argsort(p))
+        for p in (found[:, 2] / found[:, 0], expected.predict_proba(X)[:, 1])
+    ]
+    assert_array_equal(*ranks)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e160])
+@pytest.mark.parametrize(
+    "estimator",
+    [RecursiveFeatureMachineRegressor(), KernelEigenProRegressor(gamma=0.3)],
+    ids=["feature machine", "kernel"],
+)
+def test_targets_whose_squares_are_no_numbers_are_refused(estimator, scale, rng):
+    X, y = rows(rng)
+    with pytest.raises(ValueError, match="divide y by a number"):
+        clone(estimator).fit(X, scale * y)
+
+
+def test_targets_of_single_precision_have_its_limits(rng):
+    X = rng.standard_normal((3001, 2))
+    with pytest.raises(ValueError, match="divide y by a number"):
+        KernelEigenProRegressor(gamma=0.3, max_iter=1).fit(X, 1e-35 * X[:, 0])
