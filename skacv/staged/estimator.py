@@ -134,13 +134,13 @@ class Staged(
         model on all rows has not grown to.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every stage on the held-out rows of the folds. For regression it is
-        the loss that the estimator's parameters name: squared or absolute error, the
-        pinball loss, or half the Poisson, gamma or Tweedie deviance. The absolute error
-        stands in for other robust losses, such as Huber's, and the squared error for
-        all others. For classification it is the log loss if there are probabilities,
-        otherwise the share of wrong labels; for several labels in a row, which y says
-        by 0 and 1, the mean of their log losses. Over several outputs the loss is
-        averaged. Classes are weighed as ``class_weight``
+        the loss that the estimator's parameters name, such as the pinball loss or half
+        the Poisson deviance, and the squared error if they name none, or a function.
+        For classification it is the log loss if there are probabilities (the focal and
+        the exponential loss where the estimator minimises these), otherwise the share
+        of wrong labels; for several labels in a row, which y says by 0 and 1, the mean
+        of their log losses. Over several outputs the loss is averaged. Classes are
+        weighed as ``class_weight``
         says, or ``class_weights``, ``auto_class_weights`` and ``scale_pos_weight`` of
         CatBoost; ``eval_metric`` is not used.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
