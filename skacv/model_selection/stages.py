@@ -247,9 +247,8 @@ class Stages:
             # As far as it takes to end, if nothing improves.
             n_more = stopping.n_left if np.isfinite(stopping.n_left) else 0
             n_updates = max(n_updates + n_more, ceil(self.criterion.stage * n_updates))
-            is_over = stopping.has_ended or run.go_on(n_updates)
-            if not is_over and ended_runs is not None:
-                is_over = not self._may_pay(run, ended_runs)
+            pays = ended_runs is None or self._may_pay(run, ended_runs)
+            is_over = stopping.has_ended or not pays or run.go_on(n_updates)
         run.end()
 
     def _may_pay(self, run, ended_runs):

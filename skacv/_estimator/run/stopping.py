@@ -27,14 +27,16 @@ MOST_DOUBLINGS = 5
 def later_gain(of_quarter, of_half, of_all):
     """What a run may still gain, from the least values of parts of its iterates.
 
-    The gains of the next doublings are to each other as those of the last two, but none
-    is larger than the last one, nor smaller than where values fall as 1 / t: so slowly
-    falls the log loss where classes are separable.
+    The gains of the next doublings are to each other as those of the last two, or as
+    where values fall as 1 / t, if that is slower: so falls the log loss where classes
+    are separable. While gains grow there is no bound.
     """
     gain, former = of_half - of_all, of_quarter - of_half
     if not gain > 0:
         return 0.0
-    ratio = np.clip(gain / former, 0.5, 1.0) if former > 0 else 1.0
+    if not gain < former:
+        return np.inf
+    ratio = max(0.5, gain / former)
     return gain * np.sum(ratio ** np.arange(1, MOST_DOUBLINGS + 1))
 
 
