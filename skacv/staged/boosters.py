@@ -223,6 +223,7 @@ class Updated(Boosters):
     has_ended = False
 
     def check_rows(self, X):
+        super().check_rows(X)
         check_all_but_categories(X)
 
     def __getstate__(self):

@@ -122,6 +122,7 @@ class CatBoost(SumsOfLeaves):
     }
 
     def check_rows(self, X):
+        super().check_rows(X)
         # Texts may be categories, which an argument of ``fit`` names.
         if getattr(getattr(X, "dtype", None), "kind", "O") not in "OUS":
             check_columns(X)
