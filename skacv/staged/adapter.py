@@ -5,11 +5,13 @@ from abc import ABC, abstractmethod
 from copy import copy
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
 
 from .._compat import class_weights
 from .._estimator.data.checks import check_columns
+from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..optim.losses import Poisson, SquaredError
 from .losses import (
@@ -147,6 +149,36 @@ class StagedAdapter(ABC):
         # Those of other libraries may take texts as categories.
         if type(self.estimator).__module__.startswith("sklearn."):
             check_columns(X)
+
+    # The trees of scikit-learn take columns for constant that vary by no more than this
+    # range, and do not split rows whose targets have a variance below a rounding. None:
+    # the estimator has no such limits.
+    least_range = None
+
+    def warn_of_small_numbers(self, X, y):
+        """Warn where columns, or y, vary too little for the estimator to see it."""
+        if self.least_range is None:
+            return
+        name = type(self.estimator).__name__
+        array = np.empty((1, 0)) if sparse.issparse(X) else np.asarray(X)
+        if array.ndim == 2 and array.dtype.kind == "f":
+            spread = np.ptp(array, axis=0)
+            small = np.flatnonzero((spread > 0) & (spread <= self.least_range))
+            if len(small):
+                warn(
+                    f"{name} takes columns that vary by {self.least_range:g} or less "
+                    f"for constants: {len(small)} of the columns of X, first "
+                    f"{small[0]}. Multiply them by a large number.",
+                    UserWarning,
+                )
+        if not is_classifier(self.estimator):
+            variance = float(np.var(np.asarray(y, np.float64), axis=0).max())
+            if 0 < variance <= np.finfo(np.float64).eps:
+                warn(
+                    f"{name} does not split rows whose y has a variance as small as "
+                    f"{variance:.1g}: multiply y by a large number.",
+                    UserWarning,
+                )
 
     def n_planned(self):
         """Number of stages that the parameters ask for."""

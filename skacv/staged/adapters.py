@@ -76,6 +76,7 @@ class Forests(Averages):
         ensemble.ExtraTreesRegressor,
         ensemble.ExtraTreesClassifier,
     )
+    least_range = 1e-7
 
     def at(self, t):
         stopped = super().at(t)
@@ -363,7 +364,7 @@ class PerOutput(StagedAdapter):
         self.of_columns, self.count = inner.of_columns, f"estimator__{inner.count}"
         self.early_stopping, self.metrics = inner.early_stopping, inner.metrics
         self.minimising, self.keeps_all = inner.minimising, inner.keeps_all
-        self.has_rows = inner.has_rows
+        self.has_rows, self.least_range = inner.has_rows, inner.least_range
 
     @classmethod
     def adapts(cls, estimator):

@@ -404,6 +404,8 @@ class Staged(
         of_fit = self._fit_params(adapter, params)
         row_weights = of_fit.last.get("sample_weight")
         attributes, y = checked_data(self, adapter, X, y, row_weights)
+        if last_of(self.estimator) is self.estimator:
+            adapter.warn_of_small_numbers(X, y)
         # The splitter, and parameters of its split and of fit.
         of_split = params
         if not get_config()["enable_metadata_routing"]:

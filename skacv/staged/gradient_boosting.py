@@ -102,6 +102,7 @@ class PlainBoosting(Boosting):
     """Boosted trees on the columns as they are."""
 
     classes = ensemble.GradientBoostingRegressor, ensemble.GradientBoostingClassifier
+    least_range = 1e-7
     early_stopping = {"n_iter_no_change": None}
     regression = {
         "absolute_error": judged_by(AbsoluteError),

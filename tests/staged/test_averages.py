@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import (
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
@@ -205,3 +206,15 @@ def test_refusals(numbers):
     grouped.fit(X, y, groups=np.arange(150) // 2)
     with pytest.raises(ValueError, match="counts rows one by one"):
         grouped.predict_interval(X, method="cv+")
+
+
+@pytest.mark.parametrize("trees", [ExtraTreesRegressor, GradientBoostingRegressor])
+def test_numbers_too_small_for_trees_are_said(trees, rng):
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    staged = Staged(trees(n_estimators=3, random_state=0), cv=3)
+    staged.fit(X, y)  # without a warning
+    with pytest.warns(UserWarning, match="3 of the columns of X, first 0"):
+        staged.fit(1e-8 * X, y)
+    with pytest.warns(UserWarning, match="multiply y by a large number"):
+        staged.fit(X, 1e-9 * y)
+    Staged(HistGradientBoostingRegressor(max_iter=3), cv=3).fit(1e-8 * X, 1e-9 * y)
