@@ -29,12 +29,16 @@ def squared_distances(X, Z, n_roundings=8):
     if not sparse.issparse(X):
         center = namespace_of(Z).mean(Z, axis=0)
         X, Z = X - center, Z - center
-    squared, norms = inner_products(-2 * X, Z), squared_norms(X)[:, None]
-    squared += norms
-    squared += squared_norms(Z)
+    with np.errstate(over="ignore", invalid="ignore"):  # of new rows, which may be far
+        squared, norms = inner_products(-2 * X, Z), squared_norms(X)[:, None]
+        squared += norms
+        squared += squared_norms(Z)
     # The root of an error would not be small.
-    share = n_roundings * float(np.finfo(dtype_of(squared)).eps)
-    squared[squared < share * norms] = 0
+    precision = np.finfo(dtype_of(squared))
+    squared[squared < n_roundings * float(precision.eps) * norms] = 0
+    is_far = ~np.isfinite(to_numpy(norms))[:, 0]
+    if is_far.any():  # kernels are zero there
+        squared[is_far] = float(precision.max) ** 0.5
     return squared
 
 
