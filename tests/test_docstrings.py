@@ -34,15 +34,15 @@ MADE_OF = {"Staged": [HistGradientBoostingClassifier()]}
 OTHER_MODELS = {
     "TrajectoryEarlyStoppingCV": [
         skacv.TrajectoryEarlyStoppingCV(skacv.TrajectoryLogisticRegression()),
-        skacv.TrajectoryEarlyStoppingCV(RandomForestClassifier()),
+        skacv.TrajectoryEarlyStoppingCV(RandomForestClassifier(random_state=0)),
     ],
     "SelfStoppingRegressor": [
         skacv.SelfStoppingRegressor(skacv.TrajectoryLasso()),
-        skacv.SelfStoppingRegressor(RandomForestRegressor()),
+        skacv.SelfStoppingRegressor(RandomForestRegressor(random_state=0)),
     ],
     "SelfStoppingClassifier": [
         skacv.SelfStoppingClassifier(skacv.TrajectoryLogisticRegression()),
-        skacv.SelfStoppingClassifier(RandomForestClassifier()),
+        skacv.SelfStoppingClassifier(RandomForestClassifier(random_state=0)),
     ],
     "KernelEigenProRegressor": [skacv.KernelEigenProRegressor(n_centers=10)],
     "KernelEigenProClassifier": [skacv.KernelEigenProClassifier(n_centers=10)],

@@ -61,8 +61,8 @@ def blend():
     [
         pytest.param(Lasso(0.1, loo=False, risk=False), 28, 185, id="a plain run"),
         pytest.param(Lasso(0.1), 40, 300, id="lasso"),
-        pytest.param(Chooser(Lasso(0.1)), 50, 360, id="stopped lasso"),
-        pytest.param(blend(), 55, 410, id="blend"),
+        pytest.param(Chooser(Lasso(0.1)), 50, 400, id="stopped lasso"),
+        pytest.param(blend(), 55, 460, id="blend"),
         pytest.param(boosting(), 35, 235, id="boosted trees"),
     ],
 )

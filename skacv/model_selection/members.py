@@ -24,7 +24,7 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
 )
 
-from .._compat import Composition, _num_samples, request_of
+from .._compat import Composition, _num_samples, request_of, validate_parameters
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import class_of, request_weights
@@ -38,10 +38,11 @@ from .._estimator.parameters import is_auto, is_off
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
 from .._warnings import warn
+from ..staged import Staged
 from ..staged.estimator import recorded
-from ..staged.run import cloned
+from ..staged.run import cloned, last_of
 from .criteria import scorer_of
-from .failures import attempt
+from .failures import Failed, Failure, attempt
 from .portfolios import PORTFOLIOS
 
 KINDS = {"regression": "regressor", "classification": "classifier"}
@@ -179,6 +180,15 @@ def combinations(owner, names):
     return grids
 
 
+def check_parameters(estimator):
+    """Raise if parameters of an estimator, or of one that it stages, are invalid."""
+    validate_parameters(estimator)
+    if isinstance(estimator, Staged):
+        validate_parameters(last_of(estimator.estimator))
+    # It reads those that only a run would.
+    estimator._price(1, 1, 1)
+
+
 def candidate_of(name, member, combination):
     """A clone of a member with a combination of parameters."""
     estimator = clone(member)
@@ -298,37 +308,47 @@ class DrawnSplits:
 
 
 def draw_once(candidates, origins, X, y, fit_params):
-    """Give the same splits to all candidates that have the same ``cv``; return groups.
+    """Give the same splits to all candidates that have the same ``cv``.
 
     ``origins`` has the ``cv`` that every candidate has a copy of, X are the rows as the
-    user has them, and ``fit_params`` are passed to the ``fit`` of candidates. Groups
-    are None if none are passed to the splitters.
+    user has them, and ``fit_params`` are passed to the ``fit`` of candidates. Returned
+    are groups, or None if none are passed to the splitters, and Failures of candidates
+    that cannot have their folds.
 
-    Shapes: returned (n_samples,).
+    Shapes: groups (n_samples,).
     """
     routes, drawn = get_config()["enable_metadata_routing"], {}
-    params, groups, weights = {}, None, fit_params.get("sample_weight")
+    params, weights = {}, fit_params.get("sample_weight")
+    groups, failures = None, []
     for key, value in fit_params.items():
         if key == "groups" or (routes and key != "sample_weight"):
             params[key] = value
-    for candidate, origin in zip(candidates, origins):
+
+    def draw(candidate, origin):
         estimator = candidate.estimator
-        if not ESTIMATES["cv"].is_on(estimator):
+        try:
+            splitter, split_params, groups = splitter_of(estimator, y, params)
+            splits = list(splitter.split(X, y, **split_params))
+        except (TypeError, ValueError):
+            # Bad data have an error of their own.
+            estimator._check_data(candidate.X, y, weights)
+            raise
+        if is_classifier(estimator):
+            splits = of_several_classes(splits, y, weights)
+        return DrawnSplits(origin, splits, groups)
+
+    for candidate, origin in zip(candidates, origins):
+        if not ESTIMATES["cv"].is_on(candidate.estimator):
             continue
         if id(origin) not in drawn:
-            try:
-                splitter, split_params, groups_k = splitter_of(estimator, y, params)
-                splits = list(splitter.split(X, y, **split_params))
-            except (TypeError, ValueError):
-                # Bad data have an error of their own.
-                estimator._check_data(candidate.X, y, weights)
-                raise
-            if is_classifier(estimator):
-                splits = of_several_classes(splits, y, weights)
-            drawn[id(origin)] = DrawnSplits(origin, splits, groups_k)
-            groups = groups_k if groups is None else groups
-        estimator.set_params(cv=drawn[id(origin)])
-    return groups
+            drawn[id(origin)] = attempt(draw, candidate, origin)
+        splits = drawn[id(origin)]
+        if isinstance(splits, Failed):
+            failures.append(Failure(candidate, splits))
+            continue
+        groups = splits.groups if groups is None else groups
+        candidate.estimator.set_params(cv=splits)
+    return groups, failures
 
 
 def of_several_classes(splits, y, sample_weight):

@@ -222,7 +222,7 @@ def default_members(owner, task, X, y, table, sample_weight=None):
         X = table.X
     info = TableInfo.of(X, y)
     if sample_weight is not None and info.is_in_memory:
-        info = replace(info, n_rows=np.count_nonzero(sample_weight))
+        info = replace(info, n_rows=max(1, np.count_nonzero(sample_weight)))
     if table is not None and table.encoder is not None:
         # Views of the codes have what members can take.
         one_hot = table.encoder.one_hot().fit(X)

@@ -19,7 +19,6 @@ from .._compat import (
     has_callbacks,
     is_foreign,
     on_host,
-    validate_parameters,
 )
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import (
@@ -68,6 +67,7 @@ from .members import (
     candidate_of,
     check_collections,
     check_members,
+    check_parameters,
     combinations,
     draw_once,
     give_folds,
@@ -273,8 +273,8 @@ class Search:
         grids = {}
         if owner.param_grid is not None:
             # Also of those that do not run.
-            known = *names, *(name for name, *_ in self.skipped)
-            grids = combinations(owner, known if self.is_portfolio else names[0])
+            all_names = *names, *(name for name, *_ in self.skipped)
+            grids = combinations(owner, all_names if self.is_portfolio else names[0])
         for name, member in self.members:
             params = self.params
             if self.routed is not None:
@@ -296,7 +296,7 @@ class Search:
             if self.table is not None:
                 candidate = self.table.encoded(candidate)
             name, params, estimator, X, *_ = candidate
-            invalid = attempt(validate_parameters, estimator)
+            invalid = attempt(check_parameters, estimator)
             if isinstance(invalid, Failed):
                 self.listed.append(candidate)
                 self.failures.append(Failure(candidate, invalid))
@@ -420,7 +420,9 @@ class Search:
         if self.has_rows:
             draws = self.fit_params[self.members[0][0]]
             passed = self.passed_X, target_array(self.passed_y)
-            self.groups = draw_once(self.candidates, origins, *passed, draws)
+            self.groups, failures = draw_once(self.candidates, origins, *passed, draws)
+            self.leave_out(failures)
+            self.check_some_are_left()
         if len(self.candidates) > 1:
             share_work(self.candidates, self.y, self.fit_params)
 

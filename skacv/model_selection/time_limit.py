@@ -108,7 +108,7 @@ class StartingProcesses:
         # To call a function of this module they import the package. If they cannot
         # start, this process goes on alone.
         with suppress(Exception):
-            parallel(delayed(noted)() for _ in range(n_calls))
+            parallel(delayed(answer)() for _ in range(n_calls))
             self._answered = True
         self._asked.set()
 
@@ -117,7 +117,7 @@ class StartingProcesses:
         return self._asked.wait(min(seconds, TIMEOUT_MAX)) and self._answered
 
 
-def noted():
+def answer():
     """What processes that have started are asked to call."""
 
 

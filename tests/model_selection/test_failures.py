@@ -9,6 +9,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import mean_squared_log_error
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
@@ -77,6 +79,25 @@ def test_a_combination_that_fails_has_no_score(settings, data):
         TREES, cv=cv, param_grid={"max_bins": [16, 64]}, random_state=0, **settings
     )
     check_same_choice(model, without.fit(*data), data)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (TREES, {"max_iter": ["many", 5]}),
+        (LASSO, {"cv": [99, 3]}),
+        (LASSO, {"alpha": [[1.0, "b"], 0.1]}),
+        (make_pipeline(StandardScaler(), TREES), {"standardscaler__copy": ["u", True]}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("limit", [None, 1e3])
+def test_a_combination_that_fails_before_its_run(limit, estimator, grid, data):
+    model = TrajectoryEarlyStoppingCV(estimator, param_grid=grid, time_limit=limit)
+    model, _ = fitted(model, data)
+    ((name, (_, good)),) = grid.items()
+    assert model.best_params_[name] <= good
+    assert list(np.isnan(model.cv_results_["mean_test_score"])) == [True, False]
 
 
 @pytest.mark.parametrize("rule", ["min", "blend"])

@@ -30,6 +30,8 @@ CLASSIFIERS = {
     "logistic": TrajectoryLogisticRegression("path", max_iter=3),
 }
 FOLDS = KFold(4)
+# Rows are few.
+pytestmark = pytest.mark.filterwarnings("ignore:The chosen stage is worse")
 
 
 @pytest.fixture
