@@ -30,9 +30,8 @@ PATIENCE_IN_TREES, PATIENCE_IN_PASSES = 50, 10
 
 def check_all_but_categories(X):
     """Raise where columns hold texts or dates, but for categories of a DataFrame."""
-    is_of_pandas = hasattr(X, "select_dtypes")
-    if is_of_pandas or not hasattr(X, "columns"):
-        check_columns(X.select_dtypes(exclude="category") if is_of_pandas else X)
+    if hasattr(X, "iloc") or not hasattr(X, "columns"):  # polars has other dtypes
+        check_columns(X, taken=("category",))
 
 
 def n_stages_per_block(size):
