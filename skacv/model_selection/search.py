@@ -248,7 +248,12 @@ class Search:
         if self.has_rows and "sample_weight" in params:
             check_consistent_length(self.X, self.y)
             weights = params["sample_weight"]
-            if self.owner.estimator is None and weights.any():
+            if not weights.any():
+                raise ValueError(
+                    "sample_weight is zero on all rows: at least one non-zero weight "
+                    "is needed."
+                )
+            if self.owner.estimator is None:
                 # Penalties of the default members are for weights of about one. Not to
                 # the last bit, which would depend on the units: trees choose by it
                 # among equal splits.
