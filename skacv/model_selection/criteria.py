@@ -203,16 +203,18 @@ def nearest_names(name, most=3):
     """Criteria that a name may mean: they contain it, or it is their initials."""
     criteria = [*ESTIMATES, *get_scorer_names()]
     letters = {criterion: criterion.replace("_", "") for criterion in criteria}
-    plain = "".join(filter(str.isalnum, name.lower()))
-    if plain in OTHER_NAMES:
-        return [OTHER_NAMES[plain]]
+    squeezed = "".join(filter(str.isalnum, name.lower()))
+    if squeezed in OTHER_NAMES:
+        return [OTHER_NAMES[squeezed]]
     for criterion, joined in letters.items():
-        if plain.removesuffix("score") == joined:
+        if squeezed.removesuffix("score") == joined:
             return [criterion]
     nearest = []
     for criterion, joined in letters.items():
         words = criterion.removeprefix("neg_").split("_")
-        if plain and (plain in joined or plain == "".join(word[0] for word in words)):
+        if squeezed and (
+            plain in joined or plain == "".join(word[0] for word in words)
+        ):
             nearest.append(criterion)
     nearest = nearest or get_close_matches(name.lower(), letters, most)
     return sorted(nearest, key=len)[:most]

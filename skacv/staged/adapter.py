@@ -31,7 +31,7 @@ PATIENCE_IN_TREES, PATIENCE_IN_PASSES = 50, 10
 def check_all_but_categories(X):
     """Raise where columns hold texts or dates, but for categories of a DataFrame."""
     if hasattr(X, "iloc") or not hasattr(X, "columns"):  # polars has other dtypes
-        check_columns(X, taken=("category",))
+        check_columns(X, skipped=("category",))
 
 
 def n_stages_per_block(size):

@@ -123,10 +123,10 @@ def check_has_rows(X):
         )
 
 
-def check_columns(X, taken=()):
+def check_columns(X, skipped=()):
     """Raise where columns hold values that are no real numbers, and could be cast.
 
-    ``taken`` are names of dtypes of pandas that need not be numbers.
+    ``skipped`` are names of dtypes of pandas that need not be numbers.
     """
     check_has_rows(X)
     if getattr(getattr(X, "dtype", None), "kind", "O") in NUMBERS:
@@ -134,7 +134,7 @@ def check_columns(X, taken=()):
     if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # a DataFrame of pandas
         for name, column in X.items():  # of which several may have the same name
             is_number = getattr(column.dtype, "kind", "O") in NUMBERS
-            if not is_number and getattr(column.dtype, "name", "") not in taken:
+            if not is_number and getattr(column.dtype, "name", "") not in skipped:
                 check_numbers(np.asarray(column), f"Column {name!r} of X")
     elif hasattr(X, "get_columns"):  # of polars
         for name, dtype in X.schema.items():
