@@ -15,6 +15,7 @@ from .approximate_loo import converged
 from .best_score import kernel_scores, optimism
 from .coefficient_designs import coefficients
 from .coefficient_intervals import coverage, nulls
+from .corrected_scores import corrected_scores
 from .costs import costs
 from .criteria import criteria, many_rows, regret
 from .curved_leave_one_out import curved, published_levels
@@ -23,7 +24,7 @@ from .default_call import default_probabilities, defaults
 from .feature_machines import feature_machine_scores, feature_machines
 from .kernel_defaults import kernel_defaults
 from .kernel_rows import kernel_rows
-from .later_gains import later_gains
+from .later_gains import gains_of_groups, later_gains
 from .loo_rates import loo_rates
 from .model_size import model_size
 from .patience import patience
@@ -51,6 +52,7 @@ STUDIES = {
     "defaults": defaults,
     "default-probabilities": default_probabilities,
     "optimism": optimism,
+    "corrected-scores": corrected_scores,
     "model-size": model_size,
     "intervals": intervals,
     "interval-tables": interval_tables,
@@ -76,6 +78,7 @@ STUDIES = {
     "feature-machine-scores": feature_machine_scores,
     "stopping-rules": stopping_rules,
     "later-gains": later_gains,
+    "gains-of-groups": gains_of_groups,
     "races": races,
     "means-of-copies": means_of_copies,
     "summary-digits": summary_digits,

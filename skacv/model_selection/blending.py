@@ -25,6 +25,7 @@ from .optimism import (
     Draws,
     check_time,
     chosen_in_draws,
+    classes_of,
     mean_over_rest,
     possible_gain,
 )
@@ -247,8 +248,9 @@ class Blending(Comparison):
         return dict(zip(self.used, largest.tolist()))
 
     def _draws(self, rng):
+        classes = classes_of(self.candidates[0].estimator, self.task.y)
         rows, groups = self.samples, self.criterion.groups
-        return Draws.of(rows, self.row_weights, rng, groups)
+        return Draws.of(rows, self.row_weights, rng, groups, classes)
 
     def _blends_of_draws(self, members, group_of, counts):
         """The weights that every draw chooses, and the losses of all rows by these.

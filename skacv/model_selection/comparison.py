@@ -17,6 +17,7 @@ from .optimism import (
     RecordedLosses,
     Uncorrected,
     chosen_in_draws,
+    classes_of,
     mean_over_rest,
     possible_gain,
 )
@@ -284,7 +285,8 @@ class Comparison:
                 chosen = candidate
         rows = np.concatenate([candidate.losses.rows for candidate in recorded])
         weights = np.concatenate([candidate.losses.weights for candidate in recorded])
-        draws = Draws.of(rows, weights, rng, criterion.groups)
+        classes = classes_of(self.candidates[0].estimator, criterion.y)
+        draws = Draws.of(rows, weights, rng, criterion.groups, classes)
         t = self.choices[self.index].iteration
         for entrant in self.ended:
             if entrant.candidates[0].member in names:

@@ -218,12 +218,12 @@ class TrajectoryEarlyStoppingCV(
         many estimates is optimistic, the more so the fewer rows there are. The choice
         among all members, combinations and iterates, or of the weights and iterates of
         a blend, is repeated on four fifths of the held-out rows and evaluated on the
-        other fifth, for 40 random partitions of the rows. The rows of a group stay
-        together, if groups are passed to ``fit``, and so do copies of a row. A
-        combination that a race has ended counts with the losses of the rows that it has
-        held out, and elsewhere with those of the chosen one and the mean difference;
-        not in a blend. More than 1000 rows, or groups, are drawn in 1000 parts. NaN if
-        no row can be left out, as of a single group. Reading it raises an
+        other fifth, for 40 random partitions of the rows, stratified for classes. The
+        rows of a group stay together, if groups are passed to ``fit``, and so do copies
+        of a row. A combination that a race has ended counts with the losses of the rows
+        that it has held out, and elsewhere with those of the chosen one and the mean
+        difference; not in a blend. More than 1000 rows, or groups, are drawn in 1000
+        parts. NaN if no row can be left out, as of a single group. Reading it raises an
         AttributeError that says why if the losses of single rows are not available, as
         with scorers, if there are more than 8 million of them, or if ``time_limit`` was
         too short.

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
+from sklearn.base import is_classifier
 
+from .._compat import on_host
 from .._estimator.estimates.held_out import HeldOutLosses
 from ..risk.held_out_rows import mean_with_error, units_of
 from .time_limit import too_short
@@ -72,12 +74,14 @@ class Draws(NamedTuple):
     without_parts: np.ndarray
 
     @classmethod
-    def of(cls, rows, weights, rng, groups=None):
+    def of(cls, rows, weights, rng, groups=None, classes=None):
         """Draws of the rows that any candidate holds out, and that have a weight.
 
-        Rows of one of ``groups`` depend on each other.
+        Rows of one of ``groups`` depend on each other. The rows of each of ``classes``
+        are spread evenly over the parts, as folds have them: without any row of a rare
+        class other iterates would be chosen.
 
-        Shapes: rows, weights (n_held_out,), groups (n_samples,).
+        Shapes: rows, weights (n_held_out,), groups, classes (n_samples,).
         """
         group_of = np.zeros(rows.max() + 1, dtype=int)
         rows = np.unique(rows[weights > 0])
@@ -91,25 +95,39 @@ class Draws(NamedTuple):
         drawn += n_groups * np.arange(n_draws)[:, None]
         resampled = np.bincount(drawn.ravel(), minlength=n_draws * n_groups)
         resampled = resampled.reshape(n_draws, n_groups)
-        return cls(group_of, resampled, counts_without_parts(n_groups, n_draws, rng))
+        strata = np.zeros(n_groups, dtype=int)
+        if classes is not None and n_groups == len(rows):  # a group is a row
+            strata[group_of[rows]] = np.unique(classes[rows], return_inverse=True)[1]
+        return cls(group_of, resampled, counts_without_parts(strata, n_draws, rng))
 
 
-def counts_without_parts(n_groups, n_draws, rng):
+def counts_without_parts(strata, n_draws, rng):
     """Which groups are drawn, one or zero, where a part of a random partition is not.
 
-    A single group is drawn always: nothing can be evaluated without it.
+    The groups of a stratum are spread over the parts. A single group is drawn always:
+    nothing can be evaluated without it.
 
-    Shapes: returned (about n_draws, n_groups).
+    Shapes: strata (n_groups,), returned (about n_draws, n_groups).
     """
+    n_groups = len(strata)
     if n_groups == 1:
         return np.ones((1, 1), dtype=int)
     n_parts = min(N_PARTS, n_groups)
-    part_of = np.arange(n_groups) % n_parts
     # Single groups can be parts in one way only.
     n_partitions = 1 if n_parts == n_groups else n_draws // n_parts
-    partitions = np.array([rng.permutation(part_of) for _ in range(n_partitions)])
+    partitions = np.empty((n_partitions, n_groups), dtype=int)
+    for part_of in partitions:
+        order = rng.permutation(n_groups)
+        order = order[np.argsort(strata[order], kind="stable")]
+        part_of[order] = np.arange(n_groups) % n_parts
     is_drawn = partitions[:, None, :] != np.arange(n_parts)[:, None]
     return is_drawn.reshape(-1, n_groups).astype(int)
+
+
+def classes_of(estimator, y):
+    """The classes of rows, (n_samples,); None for numbers, or for several labels."""
+    y = np.asarray(on_host(y))
+    return y if is_classifier(estimator) and y.ndim == 1 else None
 
 
 def check_time(deadline):

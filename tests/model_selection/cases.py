@@ -18,12 +18,17 @@ MEMBERS = {
 }
 
 
-def left_out_parts(n_units, rng):
+def left_out_parts(n_units, rng, classes=None):
     """The units that each draw of the corrected score leaves out of the choice."""
     place = rng.permutation(n_units)
     rng.randint(n_units, size=(N_DRAWS, n_units))  # for the bound of later gains
     for _ in range(N_DRAWS // N_PARTS):
-        part_of = rng.permutation(np.arange(n_units) % N_PARTS)[place]
+        order = rng.permutation(n_units)
+        if classes is not None:
+            order = sorted(order, key=lambda group: classes[place == group].item())
+        part_of = np.empty(n_units, dtype=int)
+        part_of[order] = np.arange(n_units) % N_PARTS
+        part_of = part_of[place]
         for part in range(N_PARTS):
             yield np.flatnonzero(part_of == part)
 

@@ -359,6 +359,23 @@ def test_many_rows_are_drawn_fewer_times(n_rows, n_draws):
     assert len(np.unique(group_of)) == n_groups
 
 
+def test_no_choice_is_made_without_a_class_that_two_rows_have():
+    classes = np.repeat(["no", "yes"], [28, 2])
+    draws = Draws.of(np.arange(30), np.ones(30), check_random_state(0), classes=classes)
+    is_yes = np.zeros(30, dtype=bool)
+    is_yes[draws.group_of[classes == "yes"]] = True
+    without_parts = draws.without_parts
+    assert set(without_parts[:, is_yes].sum(axis=1)) == {1, 2}
+    assert set(without_parts.sum(axis=1)) == {24}
+    np.testing.assert_array_equal((without_parts == 0).sum(axis=0), 40)
+    # No class is to be kept where groups are drawn whole.
+    groups = np.arange(30) // 3
+    grouped = Draws.of(
+        np.arange(30), np.ones(30), check_random_state(0), groups, classes
+    )
+    assert grouped.without_parts.shape == (200, 10)
+
+
 # ------------------------------------------------ what later iterates may gain
 
 

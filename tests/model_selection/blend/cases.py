@@ -137,7 +137,9 @@ def mean_over_folds(losses, fold, rows):
     return mean, np.sqrt(np.sum((share * (means - mean)) ** 2) * n / (n - 1))
 
 
-def by_loops(losses, predictions, y, loss_of, find, n_drawn_before=1, seed=7):
+def by_loops(
+    losses, predictions, y, loss_of, find, n_drawn_before=1, seed=7, classes=None
+):
     """Blend without each part of the rows, judge by that part, row by row.
 
     ``losses`` of every member are (n_iterates, n_rows), and ``predictions`` too, or
@@ -147,7 +149,7 @@ def by_loops(losses, predictions, y, loss_of, find, n_drawn_before=1, seed=7):
     for _ in range(n_drawn_before):
         rng.randint(2**31 - 1)
     judged = [[] for _ in range(n_rows)]
-    for part in left_out_parts(n_rows, rng):
+    for part in left_out_parts(n_rows, rng, classes):
         rows = np.setdiff1d(np.arange(n_rows), part)
         best = [own[:, rows].mean(axis=1).argmin() for own in losses]
         chosen = np.stack([own[t] for own, t in zip(predictions, best)], axis=-1)

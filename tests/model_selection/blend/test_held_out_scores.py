@@ -154,7 +154,9 @@ def test_mixtures_of_classes_by_hand(rng):
         np.logaddexp(0, -code * in_order(fitted["logistic"])),
         (code - in_order(fitted["kernel"])) ** 2,
     ]
-    corrected = by_loops(own_losses, shares, y, lambda y, p: -np.log(p), mixed)
+    corrected = by_loops(
+        own_losses, shares, y, lambda y, p: -np.log(p), mixed, classes=y
+    )
     assert model.best_score_corrected_ == pytest.approx(corrected, rel=1e-4)
 
 
