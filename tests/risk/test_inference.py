@@ -345,21 +345,6 @@ def test_columns_that_are_not_told_apart_are_nan(model, covariance, rng):
     assert np.isfinite(interval[1]).all()
 
 
-def test_estimates_beside_collinear_columns_are_those_of_least_squares(rng):
-    """Of a category coded in full, the other columns are estimated as without it."""
-    levels = rng.integers(0, 3, 90)
-    X = np.column_stack([rng.standard_normal((90, 2)), np.eye(3)[levels]])
-    y = X[:, 0] + levels + rng.standard_normal(90)
-    model = TrajectoryLasso(0.1, keep_data=True, random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match=r"Columns \[2, 3, 4, 'intercept'\]"):
-        table = model.coef_table()
-    design = np.column_stack([X[:, :4], np.ones(90)])  # one level is dropped
-    coef, (error,), *_ = np.linalg.lstsq(design, y, rcond=None)
-    errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * error / (90 - 5))
-    np.testing.assert_allclose(table["estimate"][:2], coef[:2], rtol=1e-8)
-    np.testing.assert_allclose(table["standard_error"][:2], errors[:2], rtol=1e-8)
-
-
 @pytest.mark.parametrize("covariance", ["sample", "nodewise"])
 def test_means_of_rows_that_training_rows_say_nothing_of_are_nan(covariance, rng):
     X = rng.standard_normal((100, 4))

@@ -330,10 +330,10 @@ def test_nulls_of_correlated_columns_are_rejected_as_often_as_they_should():
     np.testing.assert_allclose(rejected, 0.05, atol=0.027)
 
 
-# ---------------------------------------------------------------- what is refused
+# ------------------------------------------------ what is not determined, or refused
 
 
-def test_all_levels_of_a_category_are_refused_by_name(rng):
+def test_all_levels_of_a_category_are_nan_and_named(rng):
     pandas = pytest.importorskip("pandas")
     levels = rng.integers(3, size=(90, 1))
     X = OneHotEncoder(sparse_output=False).fit_transform(levels)
@@ -341,17 +341,21 @@ def test_all_levels_of_a_category_are_refused_by_name(rng):
     X["age"] = rng.standard_normal(90)
     y = X["age"] + rng.standard_normal(90)
     model = IterativeRidge(1.0, **QUIET).fit(X, y)
-    for ask in (model.coef_table, model.coef_interval):
-        with pytest.raises(ValueError, match=r"\['low', 'middle', 'high'.*drop one"):
-            ask()
+    named = r"\['low', 'middle', 'high'\] are constant.*Drop one"
+    with pytest.warns(UserWarning, match=named):
+        interval = model.coef_interval()
+    np.testing.assert_array_equal(np.isnan(interval[:, 0]), [1, 1, 1, 0])
     expected = least_squares(with_constant(X.drop(columns="low")), y)
-    found = model.coef_table(["age"])
-    assert found["estimate"][0] == pytest.approx(expected["estimate"][2])
-    assert found["standard_error"][0] == pytest.approx(expected["standard_error"][2])
+    with pytest.warns(UserWarning, match=r"'high', 'intercept'\] are constant"):
+        complete = model.coef_table()
+    assert complete["estimate"].isna().tolist() == [True] * 3 + [False, True]
+    for found in (model.coef_table(["age"]), complete[3:4].reset_index()):
+        for name in ("estimate", "standard_error"):
+            assert found[name][0] == pytest.approx(expected[name][2])
     # The mean of a row that has one of the levels is determined.
     assert np.isfinite(model.predict_mean_interval(X[:3])).all()
-    with pytest.raises(ValueError, match=r"Rows \[0\] of X lie along"):
-        model.predict_mean_interval(X[:1] * 0)
+    with pytest.warns(UserWarning, match=r"Rows \[0\] of X lie along"):
+        assert np.isnan(model.predict_mean_interval(X[:1] * 0)).all()
     apart = model.set_params(fit_intercept=False).fit(X, y).coef_table()
     assert_same(apart, least_squares(X.to_numpy(), y))
 
