@@ -212,9 +212,8 @@ def nearest_names(name, most=3):
     nearest = []
     for criterion, joined in letters.items():
         words = criterion.removeprefix("neg_").split("_")
-        if squeezed and (
-            plain in joined or plain == "".join(word[0] for word in words)
-        ):
+        initials = "".join(word[0] for word in words)
+        if squeezed and (squeezed in joined or squeezed == initials):
             nearest.append(criterion)
     nearest = nearest or get_close_matches(name.lower(), letters, most)
     return sorted(nearest, key=len)[:most]
