@@ -19,7 +19,11 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 
-pytestmark = pytest.mark.usefixtures("few_trees")
+pytestmark = [
+    pytest.mark.usefixtures("few_trees"),
+    # So few trees are.
+    pytest.mark.filterwarnings("ignore:The chosen stage is worse"),
+]
 FOREST = ExtraTreesRegressor(3, random_state=0)
 FOREST_OF_CLASSES = ExtraTreesClassifier(3, random_state=0)
 LOGISTIC = TrajectoryLogisticRegression("path", max_iter=3)
