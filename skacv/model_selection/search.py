@@ -451,13 +451,15 @@ class Search:
             groups.append(list(group))
         stages = Stages(self.criterion, owner.patience, self.deadline)
         prices, n_groups = [None] * len(groups), len(groups)
-        # Before a deadline all runs may be cut, and those that take long are the last.
+        # Before a deadline all runs may be cut, those that take long are the last; in a
+        # trial they have few stages.
         judges = is_auto(owner.patience) and isinstance(self.criterion, PathCriterion)
+        judges = judges and self.has_rows and not owner._is_trial
         last, order = [], range(n_groups)
         if self.deadline is not None:
             prices = prices_of(groups, self.y)
             order = in_time_order(groups, prices, self.essential)
-        elif judges and self.has_rows:
+        elif judges:
             last = [i for i in order if groups[i][0].member in self.open_ended]
             order = [*(i for i in order if i not in last), *last]
         for index in order:
