@@ -33,7 +33,7 @@ def test_it_is_the_best_of_plain_runs_by_the_same_folds(data, set_globals):
     # All scales go all the way.
     set_globals(halved=partial(halved, n_updates=200))
     model = KernelEigenProRegressor(cv=FOLDS, random_state=0).fit(*data)
-    own = scale_gamma("rbf", data[0])
+    own = scale_gamma("rbf", data[0], np.ones(len(data[0])))
     np.testing.assert_allclose(model.gammas_, own * np.array(scales.FACTORS))
     plain = [
         KernelEigenProRegressor(gamma=gamma, loo=False, cv=FOLDS).fit(*data)
@@ -192,7 +192,10 @@ def test_automatic_solver(params, n_rows, expected):
 def test_smooth_kernels_in_single_precision_are_stable(width, rng):
     X = rng.uniform(-1, 1, (3100, width))
     model = KernelEigenProRegressor(
-        gamma=scale_gamma("rbf", X, 1 / 4), loo=False, max_iter=40, random_state=0
+        gamma=scale_gamma("rbf", X, np.ones(3100), 1 / 4),
+        loo=False,
+        max_iter=40,
+        random_state=0,
     ).fit(X, np.sin(8 * X[:, 0]))
     # Passes in batches may go up by a little.
     least = np.minimum.accumulate(model.train_path_)
@@ -203,7 +206,7 @@ def test_a_kernel_that_is_not_positive_to_rounding_is_warned_of(rng):
     """In one dimension kernels are of so low a rank that it does, sooner or later."""
     X = rng.uniform(-1, 1, (3100, 1))
     model = KernelEigenProRegressor(
-        gamma=scale_gamma("rbf", X, 1 / 4),
+        gamma=scale_gamma("rbf", X, np.ones(3100), 1 / 4),
         n_centers=None,
         loo=False,
         max_iter=250,
