@@ -167,16 +167,28 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
             "_scale_in_use": None,
         }
 
+    # The factor is fitted before the held-out predictions that it needs may go.
+
     def _keep_predictions(self, most):
-        # First: of many held-out rows the predictions are not kept.
-        if "iteration_" in vars(self):
-            scale = in_numpy(self)._scale_at(self.iteration_)
-            self._scale_in_use = self.iteration_, scale
+        self._fit_scale()
         super()._keep_predictions(most)
 
+    def _keep_residuals(self, estimate):
+        self._fit_scale()
+        super()._keep_residuals(estimate)
+
     def _take_from_record(self):
-        self._scale_in_use = self.iteration_, self._scale_at(self.iteration_)
+        self._fit_scale()
         super()._take_from_record()
+
+    def _fit_scale(self):
+        """Fit the factor of the iterate in use, unless its rows are no longer there.
+
+        They are not after a choice, or in a copy that is pickled while the run goes on.
+        """
+        if vars(self).get("_row_weights") is not None:
+            scale = in_numpy(self)._scale_at(self.iteration_)
+            self._scale_in_use = self.iteration_, scale
 
     def _probability(self, decision, t):
         scale = self._scale_at(t)

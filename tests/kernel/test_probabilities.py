@@ -12,7 +12,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from skacv import KernelEigenProClassifier, TrajectoryEarlyStoppingCV
+from skacv._estimator.estimates.fitted_state import chosen_iterate
 from skacv._estimator.prediction.calibration import scale_of
+from skacv.model_selection.stages import EvaluatedFit
 from tests.cases import first
 
 
@@ -159,3 +161,19 @@ def test_predictions_compute_nothing_that_a_model_keeps(rng):
     assert pickle.dumps(model) == before
     again = pickle.loads(before)
     assert again.probability_scale_ == model.probability_scale_
+
+
+def test_factor_is_the_same_between_processes():
+    """A run that comes from another process has the predictions that fit its factor."""
+    X, y = load_iris(return_X_y=True)
+    model = KernelEigenProClassifier(standardize=True, cv=3, random_state=0)
+    model.fit_up_to(8, X, y)
+    fit = EvaluatedFit(model, model.cv_path_, 0.0)
+    passed = pickle.loads(pickle.dumps(fit)).estimator
+    for t in (3, model.n_iter_):
+        factor = model.at_iteration(t).probability_scale_
+        assert passed.at_iteration(t).probability_scale_ == factor
+        probabilities = chosen_iterate(passed, t).predict_proba(X)
+        np.testing.assert_array_equal(
+            probabilities, chosen_iterate(model, t).predict_proba(X)
+        )
