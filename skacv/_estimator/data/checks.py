@@ -171,9 +171,11 @@ def number_array(values, name):
 
 # What values of a type are called, the first that fits.
 DATES = "dates or durations: pass numbers made of them"
+# In the words that scikit-learn's checks expect.
+COMPLEX = "complex ones: Complex data not supported"
 CALLED = {
     (date, timedelta, np.datetime64, np.timedelta64): DATES,
-    (complex, np.complexfloating): "complex ones",
+    (complex, np.complexfloating): COMPLEX,
 }
 
 
@@ -185,7 +187,7 @@ def not_numbers(array):
     if kind in "mM":
         return DATES
     if kind == "c":
-        return "complex ones"
+        return COMPLEX
     if kind == "V":
         names = ", ".join(map(repr, array.dtype.names or ()))
         return f"records with the fields {names}: pass one of these as numbers"
