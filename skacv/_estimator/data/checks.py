@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
 from numbers import Number, Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -116,7 +117,8 @@ def check_has_rows(X):
     """Raise where X has no rows: None, a number, a string, a set or a dict."""
     if X is None:
         raise ValueError("X is None: pass an array or a table with a row per sample.")
-    if isinstance(X, str | bytes | Number | Mapping | Set):
+    # Sparse matrices of keys are mappings too.
+    if isinstance(X, str | bytes | Number | Mapping | Set) and not sparse.issparse(X):
         raise ValueError(
             "X must be an array or a table with a row per sample, got an object of the "
             f"type {type(X).__name__}."
@@ -158,8 +160,8 @@ def _as_array(values, name):
 def check_numbers(array, name):
     """Raise where an array holds anything but real numbers and missing values."""
     held = not_numbers(array)
-    if held:
-        raise ValueError(f"{name} must be numbers, got {held}.")
+    if held is not None:
+        raise held.error(f"{name} must be numbers, got {held.what}.")
 
 
 def number_array(values, name):
@@ -179,31 +181,41 @@ CALLED = {
 }
 
 
+class Held(NamedTuple):
+    """What an array should not hold, and the error that scikit-learn raises of it."""
+
+    what: str
+    error: type = ValueError
+
+
 def not_numbers(array):
     """What an array holds besides real numbers and missing values; None if nothing."""
     kind = array.dtype.kind
     if kind in NUMBERS or not array.size:
         return None
     if kind in "mM":
-        return DATES
+        return Held(DATES)
     if kind == "c":
-        return COMPLEX
+        return Held(COMPLEX)
     if kind == "V":
         names = ", ".join(map(repr, array.dtype.names or ()))
-        return f"records with the fields {names}: pass one of these as numbers"
+        return Held(f"records with the fields {names}: pass one of these as numbers")
     types = _types(array)
     odd_types = {type_ for type_ in types if not issubclass(type_, REAL)}
     for entry in array.flat if odd_types else ():
         if isinstance(entry, str | bytes):
-            return f"strings such as {str(entry)!r}"
+            return Held(f"strings such as {str(entry)!r}")
         if type(entry) in odd_types and not is_missing(entry):
-            called = (CALLED[kinds] for kinds in CALLED if isinstance(entry, kinds))
-            return next(called, f"objects of the type {type(entry).__name__}")
+            for kinds, what in CALLED.items():
+                if isinstance(entry, kinds):
+                    return Held(what)
+            what = f"objects of the type {type(entry).__name__}"
+            return Held(f"{what}: an argument must be a string or a number", TypeError)
     # Integers that do not fit into 64 bits are objects.
     if any(issubclass(type_, int) for type_ in types):
         largest = max(abs(entry) for entry in array.flat if isinstance(entry, int))
         if largest > sys.float_info.max:
-            return f"an integer beyond {sys.float_info.max:.1e}"
+            return Held(f"an integer beyond {sys.float_info.max:.1e}")
     return None
 
 
@@ -361,8 +373,10 @@ def check_labels(labels):
             "pass y.astype(str)."
         )
     held = None if labels.dtype.kind in "US" else not_numbers(labels)
-    if held and not held.startswith("strings"):
-        raise ValueError(f"y must be labels, strings or whole numbers, got {held}.")
+    if held is not None and not held.what.startswith("strings"):
+        raise held.error(
+            f"y must be labels, strings or whole numbers, got {held.what}."
+        )
     check_one_type(labels, "y")
 
 
