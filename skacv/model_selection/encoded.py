@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 
 from .._compat import is_foreign
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import has_missing, has_sparse_columns, shape_of
+from .._estimator.data.checks import has_missing, has_sparse_columns
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import weights_for
 from .._estimator.parameters import are_same, is_auto
@@ -100,7 +100,7 @@ class EncodedTable:
             )
         encoder = clone(encoder).set_params(categories="codes")
         encoder.set_output(transform="default")
-        n_outputs = max([1, *shape_of(y)[1:]])
+        n_outputs = max([1, *np.shape(y)[1:]])
         weights = weights_for(encoder, sample_weight)
         codes = encoder.fit_transform(X, **weights)
         warn_of_target(X, y)

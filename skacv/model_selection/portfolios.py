@@ -86,7 +86,7 @@ class TableInfo:
             return cls(1, X.shape[1], n_targets, is_in_memory=False)
         n_rows, *rest = shape_of(X)
         n_columns = rest[0] if rest else 1
-        info = cls(max(1, n_rows), n_columns, max([1, *shape_of(y)[1:]]))
+        info = cls(max(1, n_rows), n_columns, max([1, *np.shape(y)[1:]]))
         if is_foreign(X):
             return replace(info, is_foreign=True)
         if sparse.issparse(X) or has_sparse_columns(X):

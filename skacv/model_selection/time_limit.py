@@ -125,7 +125,7 @@ def prices_of(groups, y):
     """The expected price of every group: all candidates of a group cost the same."""
     n_outputs = 1
     if not (y is None or is_collection(y)):
-        n_outputs = max([1, *shape_of(y)[1:]])
+        n_outputs = max([1, *np.shape(y)[1:]])
         if is_classifier(groups[0][0].estimator):
             n_classes = len(np.unique(np.asarray(y)))
             n_outputs = n_classes if n_classes > 2 else 1

@@ -550,7 +550,7 @@ def test_blocks_that_cannot_be_taken_are_named(rng):
     for block, message in (
         ((holed, y), "Block 1: Input X contains NaN"),
         ((X[:, :3], y), "Block 1: X has 3 features"),
-        ((X[:0], y[:0]), "Block 1: Found array with 0 sample"),
+        ((X[:0], y[:0]), "Block 1: y is empty"),
         ((X, y[:-1]), "Block 1: Found input variables with inconsistent"),
     ):
         with pytest.raises(ValueError, match=message):

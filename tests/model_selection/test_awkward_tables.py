@@ -189,6 +189,7 @@ def halves(X, y):
     return *parts, y[first], y[other]
 
 
+@pytest.mark.filterwarnings("ignore:ExtraTrees")
 @pytest.mark.parametrize("make", TABLES, ids=lambda make: make.__name__)
 def test_numbers_of_any_kind(make):
     # How much less than the dummy's error is no theorem: these are given tables.
@@ -208,6 +209,7 @@ def test_numbers_of_any_kind(make):
         np.testing.assert_allclose(linear, model.predict(X_test), rtol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:ExtraTrees")
 @pytest.mark.parametrize("make", TABLES, ids=lambda make: make.__name__)
 def test_labels_of_any_kind(make, rng):
     X, y = make(rng)

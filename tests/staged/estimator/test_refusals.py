@@ -103,7 +103,7 @@ def test_which_estimators_are_wrapped():
     "estimator",
     [
         boosted(loss="poisson"),
-        RandomForestRegressor(3, criterion="poisson", min_samples_leaf=9),
+        RandomForestRegressor(3, criterion="poisson", bootstrap=False),
         Staged(PoissonRegressor(max_iter=2)),
         MultiOutputRegressor(boosted(loss="poisson")),
     ],

@@ -269,8 +269,9 @@ def test_time_series(data):
 
 def test_leave_one_out_is_refused(data):
     with pytest.raises(
-        ValueError, match="'loo' needs loo_path_, which Staged does not"
+        ValueError,
+        match="'loo' needs loo_path_, which HistGradientBoostingRegressor does",
     ):
         TrajectoryEarlyStoppingCV(boosted(), criterion="loo").fit(*data)
-    with pytest.raises(ValueError, match="'risk' needs risk_path_, which Staged does"):
+    with pytest.raises(ValueError, match="'risk' needs risk_path_, which HistGradient"):
         TrajectoryEarlyStoppingCV(boosted(), criterion="risk").fit(*data)
