@@ -115,9 +115,9 @@ def test_metadata_routing(data, rng):
         model = TrajectoryEarlyStoppingCV(deaf)
         with pytest.raises(TypeError, match="sample_weight"):
             model.fit(X, y, sample_weight=weights)
-        search = GridSearchCV(
-            TrajectoryEarlyStoppingCV(asking), {"estimator__alpha": [0.0, 1.0]}
-        )
+        # Scorers of scikit-learn 1.6 ask the outer estimator alone.
+        outer = TrajectoryEarlyStoppingCV(asking).set_score_request(sample_weight=True)
+        search = GridSearchCV(outer, {"estimator__alpha": [0.0, 1.0]})
         search.fit(X, y, sample_weight=weights)
         pipeline = make_pipeline(TrajectoryEarlyStoppingCV(asking, criterion="risk"))
         pipeline.fit(X, y, sample_weight=weights)
