@@ -364,6 +364,8 @@ def of_several_classes(splits, y, sample_weight):
     counts = np.ones(len(y), bool) if sample_weight is None else sample_weight > 0
     label = np.full(len(y), -1)  # of rows that do not count
     label[counts] = np.unique(y[counts].ravel(), return_inverse=True)[1]
+    if label.max() < 1:  # there are no others, which is not because of the folds
+        return splits
 
     def classes_of(number, rows):
         rows = row_numbers(rows, len(y), f"Fold {number} of cv")
