@@ -47,8 +47,8 @@ from ..risk.cost import DECOMPOSED_SIZE, MANY_ROWS
 from ..risk.held_out_rows import have_repeats
 from .ridge import leading_root
 
-# Of many automatic centres the leading functions are used, as many as leave-one-out
-# with a decomposition can have: those that are left out change little.
+# If centres are chosen automatically and there are many, only the leading functions are
+# used, as many as leave-one-out with a decomposition allows. Others change little.
 MOST_FUNCTIONS = DECOMPOSED_SIZE
 
 

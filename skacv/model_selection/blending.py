@@ -25,9 +25,9 @@ from .optimism import (
     Draws,
     check_time,
     chosen_in_draws,
-    classes_of,
     mean_over_rest,
     possible_gain,
+    strata_of_rows,
 )
 
 LOG_LOSS = LogLoss().name
@@ -248,7 +248,7 @@ class Blending(Comparison):
         return dict(zip(self.used, largest.tolist()))
 
     def _draws(self, rng):
-        classes = classes_of(self.candidates[0].estimator, self.task.y)
+        classes = strata_of_rows(self.candidates[0].estimator, self.task.y)
         rows, groups = self.samples, self.criterion.groups
         return Draws.of(rows, self.row_weights, rng, groups, classes)
 

@@ -17,9 +17,9 @@ from .optimism import (
     RecordedLosses,
     Uncorrected,
     chosen_in_draws,
-    classes_of,
     mean_over_rest,
     possible_gain,
+    strata_of_rows,
 )
 from .stages import EvaluatedFit, choice_of
 
@@ -285,7 +285,7 @@ class Comparison:
                 chosen = candidate
         rows = np.concatenate([candidate.losses.rows for candidate in recorded])
         weights = np.concatenate([candidate.losses.weights for candidate in recorded])
-        classes = classes_of(self.candidates[0].estimator, criterion.y)
+        classes = strata_of_rows(self.candidates[0].estimator, criterion.y)
         draws = Draws.of(rows, weights, rng, criterion.groups, classes)
         t = self.choices[self.index].iteration
         for entrant in self.ended:

@@ -124,8 +124,8 @@ def counts_without_parts(strata, n_draws, rng):
     return is_drawn.reshape(-1, n_groups).astype(int)
 
 
-def classes_of(estimator, y):
-    """The classes of rows, (n_samples,); None for numbers, or for several labels."""
+def strata_of_rows(estimator, y):
+    """The classes by which parts are stratified, (n_samples,), or None."""
     y = np.asarray(on_host(y))
     return y if is_classifier(estimator) and y.ndim == 1 else None
 

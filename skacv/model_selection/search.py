@@ -22,9 +22,9 @@ from .._compat import (
 )
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import (
-    as_frame,
     check_has_rows,
     check_target,
+    frame_of_arrow,
     shape_of,
     target_array,
     validated_weights,
@@ -171,7 +171,7 @@ class Search:
         if self.has_rows:
             check_has_rows(self.X)
         if not self.is_collection:
-            self.X, self.y = as_frame(self.X), target_array(self.y)
+            self.X, self.y = frame_of_arrow(self.X), target_array(self.y)
         is_default, skipped = owner.estimator is None, {}
         if is_default:
             task = task_of(self.X, self.y) if is_auto(owner.task) else owner.task

@@ -30,7 +30,7 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.data.checks import (
-    as_frame,
+    frame_of_arrow,
     names_infinite_columns,
     summed,
     target_array,
@@ -400,7 +400,7 @@ class Staged(
 
     def _begun(self, adapter, X, y, params, settings):
         """A run without stages."""
-        passed, X, y_passed = (X, y, params), as_frame(X), target_array(y)
+        passed, X, y_passed = (X, y, params), frame_of_arrow(X), target_array(y)
         of_fit = self._fit_params(adapter, params)
         row_weights = of_fit.last.get("sample_weight")
         attributes, y = checked_data(self, adapter, X, y, row_weights)

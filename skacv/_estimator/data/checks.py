@@ -71,7 +71,7 @@ def names_of(estimator):
 
 def _to_validate(estimator, X):
     """Rows that scikit-learn can validate, and the arguments for that."""
-    X = as_frame(X)
+    X = frame_of_arrow(X)
     check_columns(X)
     namespace = namespace_of(X) if is_foreign(X) else np
     takes_sparse = get_tags(estimator).input_tags.sparse
@@ -81,7 +81,7 @@ def _to_validate(estimator, X):
     }
 
 
-def as_frame(X):
+def frame_of_arrow(X):
     """A table of Arrow as a DataFrame of pandas; other data as they are."""
     is_of_arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
     return X.to_pandas() if is_of_arrow else X
@@ -92,7 +92,7 @@ def summed(X):
 
     A table of Arrow becomes a DataFrame.
     """
-    X = as_frame(X)
+    X = frame_of_arrow(X)
     # scikit-learn would not cast sparse columns of booleans.
     if has_sparse_columns(X) and any(dtype.kind == "b" for dtype in X.dtypes):
         return X.astype(type(X.dtypes.iloc[0])(np.float64, 0.0))
