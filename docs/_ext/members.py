@@ -1,8 +1,9 @@
-"""What the page of a class lists: the methods that it has, and every attribute once."""
+"""What the page of a class lists: the methods that it has, and every text once."""
 
 import re
 from functools import cached_property
 from inspect import getattr_static, getdoc, isclass
+from itertools import chain, dropwhile, takewhile
 from pathlib import Path
 
 from numpydoc.docscrape import ClassDoc
@@ -21,6 +22,9 @@ PLUMBING = re.compile(r"get_metadata_routing|set_\w+_request")
 LAST = ("get_params", "set_params")
 
 process_param = SphinxDocString._process_param
+# Methods and properties whose text is on the page of another class: from the full name
+# to the one there.
+ELSEWHERE = {}
 
 
 def list_members(app, config):
@@ -33,6 +37,37 @@ def list_members(app, config):
         "methods_of": {name: methods_of(cls) for name, cls in classes.items()},
         "properties_of": {name: properties_of(cls) for name, cls in classes.items()},
     }
+    listed = [*config.autosummary_context.values()]
+    ELSEWHERE.update(written_elsewhere(classes, listed))
+
+
+def written_elsewhere(classes, listed):
+    """Members whose text several pages have, and where it stays.
+
+    That is the page of a base class, or the first in the reference. ``listed`` has
+    dicts from the full names of classes to the names of their members.
+    """
+    pages = {}  # from a member's name and text to the classes that list it
+    for page, cls in classes.items():
+        for name in chain.from_iterable(names[page] for names in listed):
+            text = getdoc(getattr_static(cls, name))
+            pages.setdefault((name, text), []).append(page)
+    for (name, _), there in pages.items():
+        first = classes[there[0]]
+        bases = [page for page in there if issubclass(first, classes[page])]
+        home = min(bases, key=lambda page: len(classes[page].__mro__))
+        for page in there:
+            if page != home:
+                yield f"{page}.{name}", f"{home}.{name}"
+
+
+def say_once(app, what, name, obj, options, lines):
+    """Cut a text that another page has to its first paragraph and a link."""
+    if name in ELSEWHERE:
+        home = ELSEWHERE[name]
+        summary = takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines))
+        link = f"See :obj:`{home.removeprefix('skacv.')} <{home}>`."
+        lines[:] = [*summary, "", link, ""]
 
 
 def methods_of(cls):
@@ -90,4 +125,6 @@ def describe(docstring, param, desc, fake_autosummary):
 def setup(app):
     SphinxDocString._process_param = describe
     app.connect("config-inited", list_members)
+    # After numpydoc, and before the underscores are escaped.
+    app.connect("autodoc-process-docstring", say_once, priority=800)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
