@@ -134,9 +134,9 @@ plt.show()
 # Save, load and predict
 # ----------------------
 #
-# ``joblib`` saves the model together with its encoder. ``drop_record()`` first drops
-# what predictions do not need, such as all other iterates: figures of them cannot be
-# drawn any more.
+# ``joblib`` saves the model together with its encoder. ``drop_record()`` returns a copy
+# without what predictions do not need, such as all other iterates. The model in use
+# keeps them, for figures.
 
 with TemporaryDirectory() as folder:
     whole, small = Path(folder) / "whole.joblib", Path(folder) / "small.joblib"

@@ -1,7 +1,5 @@
 """Predictions for the rows of a Dask collection, block by block."""
 
-from copy import copy
-
 import dask.array as da
 import numpy as np
 from dask import delayed
@@ -15,7 +13,7 @@ def mapped_blocks(estimator, method, X):
     Shapes: X (n_samples, n_features); returned (n_samples, ...).
     """
     example = getattr(estimator, method)(_example(X))
-    light = copy(estimator).drop_record(intervals=False)
+    light = estimator.drop_record(intervals=False)
     apply = getattr(delayed(light), method)
     sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
     parts = [

@@ -1,5 +1,6 @@
 """Blends: weighted means of the predictions of fitted members."""
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -105,7 +106,7 @@ class Blend(Composition):
         return self
 
     def drop_record(self, intervals=True):
-        """Drop all that predictions of the blend do not need.
+        """A copy that keeps only what predictions of the blend need.
 
         Parameters
         ----------
@@ -115,7 +116,8 @@ class Blend(Composition):
 
         Returns
         -------
-        self : object
+        estimator
+            The fitted copy. This object keeps its record.
 
         Raises
         ------
@@ -123,13 +125,14 @@ class Blend(Composition):
             If it is not fitted.
         """
         check_is_fitted(self)
-        self.members_ = {
+        small = copy(self)
+        small.members_ = {
             name: without_record(member, intervals=False)
             for name, member in self.members_.items()
         }
-        self.members = list(self.members_.items())
-        self._held_out = self._held_out if intervals else None
-        return self
+        small.members = list(small.members_.items())
+        small._held_out = self._held_out if intervals else None
+        return small
 
     def _mean(self, method, X):
         """The weighted mean of a method of all members on X."""

@@ -1,6 +1,7 @@
 """The estimator that runs each model once and keeps the best iterate."""
 
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -472,15 +473,15 @@ class TrajectoryEarlyStoppingCV(
         return chosen.score(X, y, **params)
 
     def drop_record(self, intervals: bool = True) -> Self:
-        """Drop all that predictions of the chosen iterates do not need.
+        """A copy that keeps only what predictions of the chosen iterates need.
 
-        The members with weight stay in ``members_``, each with its chosen iterate
-        alone. Dropped are other iterates and stages, held-out predictions, ``path_``
-        and ``member_paths_``, and rows of X that were kept for other methods than
-        ``predict``. ``best_score_``, ``results_`` and other numbers stay. Predictions
-        do not change. Reading what has been dropped raises an error that says so. A
-        later ``fit`` begins anew. Estimators of other packages that have no
-        ``drop_record`` stay as they are.
+        Its ``members_`` are those with weight, each with its chosen iterate alone. It
+        lacks other iterates and stages, held-out predictions, ``path_`` and
+        ``member_paths_``, and rows of X that were kept for other methods than
+        ``predict``; reading these raises an error that says so. It has
+        ``best_score_``, ``results_`` and other numbers, and its predictions are the
+        same. Estimators of other packages that have no ``drop_record`` are kept whole.
+        This object keeps its record.
 
         Parameters
         ----------
@@ -492,7 +493,8 @@ class TrajectoryEarlyStoppingCV(
 
         Returns
         -------
-        self : object
+        estimator
+            The fitted copy.
 
         Raises
         ------
@@ -512,8 +514,8 @@ class TrajectoryEarlyStoppingCV(
         >>> len(pickle.dumps(model.drop_record())) < n_bytes
         True
         """
-        chosen = self._chosen()
-        self.estimator_ = kept = without_record(chosen, intervals)
+        chosen, small = self._chosen(), copy(self)
+        small.estimator_ = kept = without_record(chosen, intervals)
         # The chosen member, or those of a blend, are the same objects in both places,
         # but for members behind an encoder of their own.
         shared = {id(chosen): kept}
@@ -522,13 +524,13 @@ class TrajectoryEarlyStoppingCV(
         for name, member in self.members_.items():
             if self.weights_[name] > 0 and id(member) not in shared:
                 shared[id(member)] = without_record(member, intervals=False)
-        self.members_ = {
+        small.members_ = {
             name: shared[id(member)]
             for name, member in self.members_.items()
             if self.weights_[name] > 0
         }
-        self._drop({"path_", "member_paths_", "_path_error", "_held_out_prediction"})
-        return self
+        small._drop({"path_", "member_paths_", "_path_error", "_held_out_prediction"})
+        return small
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

@@ -137,7 +137,7 @@ class TablePipeline(Pipeline):
         return self.of_fitted(self.steps[:-1], self.steps[-1][1].at_iteration(t))
 
     def drop_record(self, intervals: bool = True) -> Self:
-        """Drop all that predictions do not need from the last step, if it has a record.
+        """A copy whose last step keeps only what predictions need, if it has a record.
 
         Parameters
         ----------
@@ -146,11 +146,11 @@ class TablePipeline(Pipeline):
 
         Returns
         -------
-        self : object
+        TablePipeline
+            The fitted copy. This object keeps its record.
         """
-        *before, (name, model) = self.steps
-        self.steps = [*before, (name, without_record(model, intervals))]
-        return self
+        *before, (_, model) = self.steps
+        return self.of_fitted(before, without_record(model, intervals))
 
     @_of_last_step
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:

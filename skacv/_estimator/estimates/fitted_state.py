@@ -56,7 +56,7 @@ OF_RECORD = frozenset(
 
 
 class WithoutRecord:
-    """An object whose ``drop_record`` drops fitted attributes, and errors say so."""
+    """An object whose ``drop_record`` leaves fitted attributes out, as errors say."""
 
     # Names of the fitted attributes that have been dropped.
     _dropped: tuple[str, ...] = ()
@@ -119,14 +119,14 @@ class FittedState(WithoutRecord):
         return vars(self).get("feature_names_in_")
 
     def drop_record(self, intervals: bool = True) -> Self:
-        """Drop all that predictions of the iterate in use do not need.
+        """A copy that keeps only what predictions of the iterate in use need.
 
-        That is the other iterates, or stages, what has been recorded of each of them,
+        It lacks the other iterates, or stages, what has been recorded of each of them,
         held-out predictions, and rows of X that were kept for other methods than
-        ``predict``. Single numbers stay, such as ``n_iter_``. What
-        :meth:`predict` gives does not change. Other methods that need the record raise
-        an error, and a later fit begins anew, also with ``warm_start`` and in
-        ``fit_up_to``.
+        ``predict``. It has the single numbers, such as ``n_iter_``, and its
+        predictions are the same. Its methods that need the record raise an error, and a
+        later fit of it starts from scratch, also with ``warm_start`` and in
+        ``fit_up_to``. This object keeps its record.
 
         Parameters
         ----------
@@ -138,7 +138,8 @@ class FittedState(WithoutRecord):
 
         Returns
         -------
-        self : object
+        estimator
+            The fitted copy.
 
         Raises
         ------
@@ -155,32 +156,33 @@ class FittedState(WithoutRecord):
         >>> expected = model.predict_interval(X, method="cv")
         >>> len(pickle.dumps(model)) > 100_000
         True
-        >>> model = model.drop_record()
-        >>> len(pickle.dumps(model)) < 30_000
+        >>> small = model.drop_record()
+        >>> len(pickle.dumps(small)) < 30_000
         True
-        >>> bool((model.predict_interval(X, method="cv") == expected).all())
+        >>> bool((small.predict_interval(X, method="cv") == expected).all())
         True
         """
         check_usable(self)
-        self._release()
-        self._take_from_record()
-        in_memory = copy(in_numpy(self))
+        small = copy(self)
+        small._release()
+        small._take_from_record()
+        in_memory = copy(in_numpy(small))
         for estimate in in_memory._estimates_of_residuals() if intervals else ():
             in_memory._keep_residuals(estimate)
-        self._residuals_kept = in_memory._residuals_kept if intervals else None
-        names = {name for name in vars(self) if name in self._of_record}
+        small._residuals_kept = in_memory._residuals_kept if intervals else None
+        names = {name for name in vars(small) if name in small._of_record}
         names |= {
             name
-            for name, value in vars(self).items()
+            for name, value in vars(small).items()
             if name.endswith("_")
             and name not in READ_BY_PREDICT
             and not isinstance(value, Number | str | None)
         }
-        copies = vars(self).get("_host_arrays", {})
-        self._drop(names)
+        copies = vars(small).get("_host_arrays", {})
+        small._drop(names)
         if copies:  # of arrays on a device
-            self._host_arrays = {name: copies[name] for name in copies.keys() - names}
-        return self
+            small._host_arrays = {name: copies[name] for name in copies.keys() - names}
+        return small
 
     def _take_from_record(self):
         """Take from the record what predictions need of it; by default nothing."""
@@ -313,7 +315,7 @@ def without_record(estimator, intervals):
     """A fitted copy of an estimator without its record, if that can be dropped."""
     if not hasattr(estimator, "drop_record"):
         return estimator
-    return copy(estimator).drop_record(intervals)
+    return estimator.drop_record(intervals)
 
 
 def running_attributes(estimator):

@@ -21,13 +21,14 @@ def test_boosters(name):
     has_intervals = "Regressor" in name
     interval = model.predict_interval(X) if has_intervals else None
     before = len(pickle.dumps(model))
-    stored = pickle.dumps(model.drop_record())
+    small = model.drop_record()
+    stored = pickle.dumps(small)
     alone = by_hand(estimator, model.best_iter_, X, y, np.arange(len(y)))
     assert len(stored) <= min(2 * len(pickle.dumps(alone)), before)
-    for other in (model, pickle.loads(stored), from_skops(model)):
+    for other in (small, pickle.loads(stored), from_skops(small)):
         np.testing.assert_array_equal(answer(other, X), expected)
         if has_intervals:
             np.testing.assert_array_equal(other.predict_interval(X), interval)
     other = 1 if model.best_iter_ > 1 else 2
     with pytest.raises(ValueError, match=r"drop_record\(\) has dropped the others"):
-        model.at_iteration(other)
+        small.at_iteration(other)
