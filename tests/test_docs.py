@@ -129,6 +129,14 @@ def test_reference_has_every_public_name():
     assert set(skacv.__all__) <= set(listed)
 
 
+def test_docstrings_refer_to_pages_that_exist():
+    source = "\n".join(path.read_text() for path in (ROOT / "skacv").rglob("*.py"))
+    pages = set(re.findall(r":doc:`[^`<]*<\s*([^>]*)>`", source))
+    assert pages
+    for page in pages:
+        assert (ROOT / "docs" / f"{page.removeprefix('/')}.md").exists(), page
+
+
 def test_what_is_asked_of_an_estimator_is_listed():
     page = (ROOT / "docs" / "extending.md").read_text()
     section = page.split("## What TrajectoryEarlyStoppingCV asks of an estimator")[1]

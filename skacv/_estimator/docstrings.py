@@ -63,27 +63,23 @@ def entries(text):
 # Methods predict_interval and predict_set.
 INTERVALS = entries("""
 coverage : float or array-like of shape (n_coverages,), default=0.9
-    Nominal probability that an interval contains the target of an unseen row; with
-    several there is an interval for each.
+    Nominal probability that an interval contains the target of an unseen row. Several
+    values give an interval for each.
 ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
     Lower and upper ends, in units of y; with several coverages (n_samples, 2,
     n_coverages) or (n_samples, n_targets, 2, n_coverages).
 """)
 SETS = entries("""
 coverage : float or array-like of shape (n_coverages,), default=0.9
-    Nominal probability that a set contains the class of an unseen row; with several
-    there is a set for each.
+    Nominal probability that a set contains the class of an unseen row. Several values
+    give a set for each.
 method : {"lac", "aps"}, default="lac"
-    With q the k-th smallest score of the true classes of n held-out rows, k =
-    ceil(coverage (n + 1)), the set of a row has the classes whose score is at most q.
-    "lac": one minus the probability of the class [1]_. The sets are the smallest on
-    average, and empty where no class is likely enough. "aps": the probability of all
-    likelier classes together [2]_, without randomisation (their u = 1). The likeliest
-    class is always in the set, and more classes are where the probabilities say less.
+    The score; a set has the classes whose score is at most a quantile of held-out
+    scores (:doc:`how </guide/intervals>`). "lac": one minus the probability of the
+    class [1]_. "aps": the probability of all likelier classes [2]_.
 ndarray of bool, shape (n_samples, n_classes)
     Which of ``classes_`` are in the set; with several coverages (n_samples, n_classes,
-    n_coverages). Groups that fit was passed count as one each, and the sets are those
-    for a row of a new group.
+    n_coverages). If fit was passed groups, the sets are for a row of a new group.
 .. [1] Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued classifiers with
        bounded error levels".
 .. [2] Romano, Sesia and Candes (2020), "Classification with valid and adaptive

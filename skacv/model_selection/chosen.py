@@ -156,12 +156,9 @@ class ChosenIterate:
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         {coverage}
         method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
-            The method, as in :meth:`TrajectoryLasso.predict_interval`. "cv" and "risk"
-            need an estimator fitted with ``cv`` or ``risk``, or that criterion, the
-            other methods ``loo``, and "jackknife+" also ``keep_data=True``. "scaled",
-            widths that follow the row, needs any of these; it is "auto" for blends and
-            for estimators fitted in stages. Blends also have the way in which their
-            rows were held out, "cv" or "loo".
+            As in :meth:`TrajectoryLasso.predict_interval`; "scaled", with widths that
+            follow the row, is "auto" for blends and staged models. Each method needs
+            :doc:`its own held-out rows </guide/intervals>`.
 
         Returns
         -------
@@ -172,7 +169,7 @@ class ChosenIterate:
         NotFittedError
             If this object is not fitted.
         ValueError
-            If coverage is not in (0, 1), if there are too few rows for it, or if the
+            If coverage is not in (0, 1), there are too few rows for it, or the
             estimator was fitted without what the method needs.
         """
 
@@ -193,7 +190,7 @@ class ChosenIterate:
         method : {"lac", "aps"}, default="lac"
             The conformity score, as in
             :meth:`TrajectoryLogisticRegression.predict_set`: "lac" gives the smallest
-            sets on average, "aps" sets that are never empty.
+            sets on average, "aps" never an empty set.
 
         Returns
         -------
@@ -253,8 +250,8 @@ class ChosenIterate:
         Returns
         -------
         DataFrame, or dict of ndarray
-            As returned by :meth:`TrajectoryLasso.coef_table`, or by the classifier's
-            method.
+            As returned by the estimator's own method, such as
+            :meth:`TrajectoryLasso.coef_table`.
 
         Raises
         ------
@@ -273,8 +270,8 @@ class ChosenIterate:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that are fixed or new; the training rows are not independent of the
-            noise of the fit.
+            Fixed or new rows; the training rows are not independent of the noise of
+            the fit.
         coverage : float, default=0.95
             Nominal probability that an interval contains the true mean. The choice of
             the iterate does not affect it.
@@ -303,7 +300,7 @@ class ChosenIterate:
 
     @property
     def best_score_corrected_(self) -> float:
-        """The score of the choice, without the optimism of having chosen."""
+        """``best_score_`` without the optimism of having picked the best candidate."""
         return self._corrected_part(0)
 
     @property
@@ -313,7 +310,7 @@ class ChosenIterate:
 
     @property
     def possible_gain_(self) -> float:
-        """By how much a later iterate of the run may be better than the chosen one."""
+        """Bound on how much any later iterate of the run could improve the risk."""
         return self._corrected_part(2)
 
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
@@ -321,7 +318,7 @@ class ChosenIterate:
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Importances of the features, where the chosen model has them."""
+        """Feature importances of the chosen model, if it has them."""
         chosen = self._chosen()
         importances = getattr(chosen, "feature_importances_", None)
         if importances is None:
@@ -335,10 +332,8 @@ class ChosenIterate:
             )
         return importances
 
-    classes_ = _fitted(
-        "classes_", "Labels of the classes, where the estimator is a classifier."
-    )
+    classes_ = _fitted("classes_", "Labels of the classes, for classifiers.")
     n_features_in_ = _fitted("n_features_in_", "Number of features seen in fit.")
     feature_names_in_ = _fitted(
-        "feature_names_in_", "Names of the features seen in fit, where X has them."
+        "feature_names_in_", "Names of the features, if X has string column names."
     )

@@ -22,30 +22,29 @@ from .early_stopping import TrajectoryEarlyStoppingCV
 class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
     """Prediction intervals between a lower and an upper quantile model.
 
-    Conformalized quantile regression [1]_ on rows held out in folds. Each of the two
-    models is run once and stopped at the iterate of least held-out pinball loss, on the
-    same folds. With l_i and u_i their held-out predictions of row i, the interval of a
-    new row is [l(x) - q, u(x) + q], where q is the k-th smallest of
+    Conformalized quantile regression [1]_ with folds. Each model is run once and
+    stopped at the iterate with the smallest held-out pinball loss, on the same folds.
+    With l_i and u_i their held-out predictions of row i, the interval of a new row is
+    [l(x) - q, u(x) + q], where q is the k-th smallest of
 
     .. math:: E_i = \\max(l_i - y_i, y_i - u_i)
 
-    and k = ceil(coverage (n + 1)). Where the two models cross, the smaller prediction
-    is the lower one [2]_. The widths follow the columns of X, as far as quantile models
-    do.
+    and k = ceil(coverage (n + 1)). If the two models cross, the smaller prediction is
+    the lower one [2]_. The widths depend on X as far as those of the models do.
 
     Parameters
     ----------
     lower, upper : estimator
-        Regressors of a quantile that are fitted in stages, or Pipelines that end in
-        one, such as ``HistGradientBoostingRegressor(loss="quantile", quantile=0.05)``
-        and the same with ``quantile=0.95`` for a coverage of 0.9.
+        Staged quantile regressors or Pipelines that end in one, such as
+        ``HistGradientBoostingRegressor(loss="quantile", quantile=0.05)`` and the same
+        with ``quantile=0.95`` for a coverage of 0.9.
     cv : int, splitter or iterable, default=None
-        The folds. None: five random ones, of whole groups if ``groups`` are passed to
-        ``fit``.
+        The folds. None: five random ones, which keep ``groups`` whole if these are
+        passed to ``fit``.
     patience : {"auto"}, int or None, default="auto"
         As in :class:`TrajectoryEarlyStoppingCV`.
     random_state : int, RandomState instance or None, default=None
-        Passed on to the estimators that stop the two models.
+        Seeds the models, as in :class:`TrajectoryEarlyStoppingCV`.
 
     Attributes
     ----------
@@ -58,7 +57,7 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
 
     See Also
     --------
-    Staged.predict_interval : Widths that follow the prediction, from one model.
+    Staged.predict_interval : Intervals from one model.
 
     References
     ----------
@@ -116,9 +115,9 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the fits. In the correction all rows count the same.
+            Weights of the rows in the fits. In the correction all rows count equally.
         **params : dict
-            Passed on to both models, such as ``groups``: rows of a group are held out
+            Passed to both models, such as ``groups``: rows of a group are held out
             together, and every group counts as one.
 
         Returns
@@ -129,14 +128,13 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If parameters or data are invalid, if y has several columns, if ``cv``
-            draws other folds for the second model than for the first, or if offsets
-            are passed.
+            If parameters or data are invalid, y has several columns, ``cv`` draws
+            different folds for the two models, or offsets are passed.
         """
         if np.ndim(y) == 2 and np.shape(y)[1] > 1:
             raise ValueError(
-                f"y has {np.shape(y)[1]} columns, and ConformalizedQuantiles takes "
-                "one: fit one for each."
+                f"y has {np.shape(y)[1]} columns, but ConformalizedQuantiles needs a "
+                "single one: fit one object per column."
             )
         models, cv = [], self.cv
         if cv is not None and not (isinstance(cv, Integral) or hasattr(cv, "split")):
@@ -156,8 +154,8 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         targets = [part.predictions + part.residuals for part in rows]
         if not _are_same(targets, [part.predictions for part in rows]):
             raise ValueError(
-                f"cv={self.cv!r} draws other folds for every model, which cannot be "
-                "compared then: give it a random_state."
+                f"cv={self.cv!r} draws different folds for the two models, so they "
+                "cannot be compared: set its random_state."
             )
         self.lower_, self.upper_ = models
         # How far held-out targets are outside of the interval between both quantiles.
@@ -168,15 +166,15 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
 
     @takes_coverage
     def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> np.ndarray:
-        """Prediction intervals between the two quantiles, moved by the correction.
+        """Prediction intervals between the two quantiles, corrected on held-out rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         coverage : float or array-like of shape (n_coverages,), default=0.9
             Nominal probability that an interval contains the target of an unseen row.
-            Intervals of other coverages than the two quantiles stand for are valid too,
-            but follow the row less well.
+            Coverages other than that of the two quantiles are valid too, but the widths
+            follow the row less well.
 
         Returns
         -------
@@ -202,7 +200,7 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Names of the features seen in fit, where X has them."""
+        """Names of the features, if X has string column names."""
         check_is_fitted(self)
         return self.lower_.feature_names_in_
 
@@ -211,9 +209,9 @@ def _check_has_no_offset(fitted):
     """Raise if an offset was passed to fit, which new rows do not have."""
     if isinstance(fitted, Staged) and fitted._offset is not None:
         raise ValueError(
-            f"ConformalizedQuantiles would leave out {fitted._offset}, which fit was "
-            f"passed, for new rows: fit y - {fitted._offset}, and add the offsets of "
-            "new rows to the ends of their intervals."
+            f"ConformalizedQuantiles cannot add {fitted._offset}, which fit was passed, "
+            f"for new rows: fit y - {fitted._offset}, and add the offsets of new rows "
+            "to the ends of their intervals."
         )
 
 

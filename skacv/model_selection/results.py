@@ -36,24 +36,25 @@ class ComparedResults:
     """
 
     def leaderboard(self) -> Any:
-        """The members, and their blend, by the one metric that compares them.
+        """Rank the members and their blend by one metric, the best first.
 
-        The best comes first. With several combinations in ``param_grid`` a member is
-        there with its best one; ``cv_results_`` has them all.
+        A member appears with its best combination of ``param_grid``; ``cv_results_``
+        has them all. The metric is the loss of the members (the log loss for a blend of
+        classifiers), the scorer in ``criterion``, or the accuracy or R^2 for members of
+        different losses. The columns are:
+
+        * "member" and "weight", its weight in ``estimator_`` (1 for the blend);
+        * "score" on held-out rows, its standard error "score_se", the "metric" and
+          which scores are "better", "smaller" or "greater" ones;
+        * "best_iter", the chosen iterate, and "n_iter", the iterations run;
+        * "fit_time", seconds for all combinations of the member;
+        * "left_out", why a member was not run, otherwise empty.
 
         Returns
         -------
         DataFrame, or dict of ndarray
-            A dict without pandas. A row is a member, or the blend if several members
-            have a weight in it, with the columns "member", "weight" (in ``estimator_``;
-            one for the blend), "score" (on held-out rows), "score_se" (its standard
-            error), "metric" (the name of the loss, or of the scorer, that the score
-            is), "better" ("smaller" or "greater": which scores are better),
-            "best_iter" (the iterate chosen), "n_iter" (iterations run), "fit_time"
-            (seconds for all combinations of the member), and "left_out" (why a member
-            was not run, else empty). The metric is the loss of the members, for a blend
-            of classifiers the log loss, or the scorer that is the ``criterion``. If
-            members of different losses are compared, it is the accuracy, or R^2.
+            One row per member, and one for the blend if several members have weight. A
+            dict if pandas is not installed.
 
         Raises
         ------

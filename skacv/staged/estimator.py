@@ -78,87 +78,64 @@ class Staged(
 ):
     """An estimator fitted in stages, with cross-validation folds at every stage.
 
-    A stage is a tree of a boosted model or a pass of a network through the rows. The
-    model on all rows and one clone per fold are fitted stage by stage, side by side;
-    the predictions of the clones for their held-out rows estimate the loss of every
-    stage on unseen rows. The model is fitted on all rows, and each of its stages can be
-    used.
+    A stage is a tree of a boosted model or a pass of a network over the rows. The model
+    on all rows and one clone per fold are fitted stage by stage, side by side. The
+    predictions of the clones for their held-out rows estimate the loss of every stage
+    on unseen rows, and every stage of the model can be used.
 
-    :class:`TrajectoryEarlyStoppingCV` wraps such estimators itself, and stops them when
+    :class:`TrajectoryEarlyStoppingCV` wraps such estimators itself and stops them when
     they no longer improve. Parameters of the estimator can be set without the prefix
-    ``estimator__``.
+    ``estimator__``. Read more in the :doc:`user guide </guide/boosting>`.
 
     Parameters
     ----------
     estimator : estimator, or Pipeline that ends in one
-        Gradient boosting, AdaBoost, forests and bagging of scikit-learn, XGBoost,
-        LightGBM and CatBoost, or any other with ``partial_fit``, or ``warm_start``, and
-        ``max_iter``; for several outputs also MultiOutputRegressor and
-        MultiOutputClassifier of one of these, with the same number of stages for each
-        output. The steps before the last of a pipeline are fitted to the training
-        rows of every fold separately. Steps with ``fit_resample``, such as the
-        samplers of imbalanced-learn in a pipeline of that package, resample these rows
-        and no others: all losses are of rows of X. Weights follow the rows that a
-        sampler selects; if it makes new ones, uneven weights are refused. Early
-        stopping by the estimator itself is switched off. If a pass or an iteration
-        raises an error after others have not, or losses are no longer finite, in the
-        model or a fold, the run ends with the stages before, and a warning says why.
+        Boosted trees, a forest, bagging, or a model with ``max_iter`` and
+        ``partial_fit`` or ``warm_start`` (:doc:`which </guide/boosting>`). Pipeline
+        steps are fitted in every fold; samplers resample training rows only.
     cv : int, splitter or iterable, default=None
         The folds, as in scikit-learn. None: no folds.
     keep : {"model", "mean"}, default="model"
-        What predicts: the model on all rows, or the mean of its predictions, or
-        probabilities, and of those of the clones of all folds, each with as many
-        stages. A mean varies less, takes the time of all to predict, and its loss is a
-        little smaller than ``cv_path_``, which is that of single clones.
-        ``estimator_`` has the fitted estimators as ``copies``. It needs ``cv``.
+        "model" predicts with the model on all rows, "mean" with the average of it and
+        the clones of all folds, which usually has a smaller loss and takes as long as
+        all of them. "mean" needs ``cv``.
     n_jobs : int, default=None
         Number of threads for the model and its folds.
     verbose : bool or int, default=False
-        Whether to print a line whenever stages have been added. Messages of the
-        estimator itself are not printed.
+        Whether to print a line for each block of stages. The estimator's own messages
+        are not printed.
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted estimator with the stages in use; its fitted attributes, such as
-        ``feature_importances_``, are attributes of this object too.
+        The fitted estimator with the stages in use. Its fitted attributes, such as
+        ``feature_importances_``, are also attributes of this object.
     n_iter_ : int
         Number of stages.
     iteration_ : int
         Number of stages in use: all after ``fit``.
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every stage on the training rows, as they are before any sampler,
-        or on 10,000 of them that are drawn at random; row 0 is the loss of predicting
-        the mean of y, or the shares of the classes. NaN for stages that
-        :class:`TrajectoryEarlyStoppingCV` has evaluated on the folds, and that the
-        model on all rows has not grown to.
+        Mean training loss of every stage, on up to 10,000 random rows; row 0 is a
+        constant prediction. NaN for stages that only the folds have grown.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every stage on the held-out rows of the folds. For regression it is
-        the loss that the estimator's parameters name, such as the pinball loss or half
-        the Poisson deviance, and the squared error if they name none, or a function.
-        For classification it is the log loss if there are probabilities (the focal and
-        the exponential loss where the estimator minimises these), otherwise the share
-        of wrong labels; for several labels in a row, which y says by 0 and 1, the mean
-        of their log losses. Over several outputs the loss is averaged. Classes are
-        weighed as ``class_weight``
-        says, or ``class_weights``, ``auto_class_weights`` and ``scale_pos_weight`` of
-        CatBoost; ``eval_metric`` is not used.
+        Mean held-out loss of every stage: for regression the loss that the estimator
+        minimises, for classification usually the log loss (:doc:`table
+        </guide/boosting>`). Class weights count; ``eval_metric`` is not used.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Standard error of ``cv_path_``, over the folds; with one fold, over its rows, or
-        their groups. Folds that hold out rows repeatedly do not make it smaller.
+        Standard error of ``cv_path_`` over the folds; with one fold, over its rows or
+        their groups. Repeated splits do not make it smaller.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
         Mean loss of every stage on every fold.
     cv_prediction_path_ : array-like of shape (n_iter_ + 1, n_held_out, ...)
-        Held-out predictions of every stage, fold after fold: from ``predict``, for
-        classifiers from ``predict_proba`` if they have it, otherwise from
-        ``decision_function``. If rows have several labels, the probability of each.
+        Held-out predictions of every stage, fold after fold: from ``predict``, or for
+        classifiers from ``predict_proba`` if available, otherwise
+        ``decision_function``.
     cv_indices_ : list of ndarray of int
-        Indices of the rows that every fold holds out.
+        Indices of the rows held out by each fold.
     cv_target_ : ndarray of shape (n_held_out, ...)
         Targets of the held-out rows, fold after fold.
     classes_ : ndarray of shape (n_classes,)
-        Labels of the classes, for classifiers; numbers of the labels, if rows have
-        several.
+        Class labels, for classifiers; label indices if rows have several labels.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -294,15 +271,14 @@ class Staged(
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            As the estimator takes it.
+            In any form that the estimator accepts.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, in the fits and in mean losses.
         **params : dict
-            ``groups`` for the splitter ``cv``, and further arguments of the estimator's
-            ``fit``; with metadata routing enabled, as they request. Offsets
-            (``init_score`` of LightGBM, ``base_margin`` of XGBoost, ``baseline`` of
-            CatBoost) are added to the held-out predictions too.
+            ``groups`` for the splitter and arguments of the estimator's ``fit``; with
+            metadata routing enabled, as they request. Offsets, such as ``init_score``
+            of LightGBM, are added to held-out predictions too.
 
         Returns
         -------
@@ -330,7 +306,7 @@ class Staged(
         sample_weight: ArrayLike | None = None,
         **params: Any,
     ) -> bool:
-        """Start a run, or continue it, up to a given total number of stages.
+        """Start or continue a run, up to a given total number of stages.
 
         Parameters
         ----------
@@ -339,8 +315,8 @@ class Staged(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
-            As in ``fit``. Passing the same objects again continues the run: do not
-            change them. With other parameters than before it begins anew.
+            As in ``fit``. Passing the same, unchanged objects again continues the run;
+            with other data or parameters a new run starts.
 
         Returns
         -------

@@ -41,12 +41,12 @@ class PredictsByStages(FittedState):
     """Predictions by the stages in use, and by every number of stages."""
 
     def recorded_iterations(self) -> np.ndarray:
-        """Stages that :meth:`at_iteration` can give: as a rule all, from the first.
+        """Stages available from :meth:`at_iteration`: usually all, from the first.
 
         Estimators that forget earlier stages, such as networks, are copied after every
-        stage. If copies of all stages of the model and its folds took more than 256 MB,
-        those are kept for which there is room: the stage of least ``cv_path_``, the
-        last one, and some before it. After :meth:`drop_record` there is the one in use.
+        stage. If these copies would need more than 256 MB, only some are kept, among
+        them the best and the last. After :meth:`drop_record` only the stage in use is
+        left.
 
         Returns
         -------
@@ -78,7 +78,7 @@ class PredictsByStages(FittedState):
         TypeError
             If t is not an integer.
         ValueError
-            If there is no such stage, or if it was not kept (see
+            If there is no such stage, or it was not kept (see
             :meth:`recorded_iterations`).
         """
         t, _ = checked_iterate(self, t)
@@ -133,8 +133,7 @@ class PredictsByStages(FittedState):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            For several labels in a row the probability of each, (n_samples, n_labels),
-            as :class:`sklearn.multiclass.OneVsRestClassifier` has it.
+            (n_samples, n_labels) for several labels in a row: the probability of each.
         """
         probabilities = self._predictions("predict_proba", X)
         if isinstance(probabilities, list):  # of forests and MultiOutputClassifier
@@ -233,7 +232,7 @@ class PredictsByStages(FittedState):
         Raises
         ------
         ValueError
-            If fit was passed offsets, which these rows do not have.
+            If fit was passed offsets, which are unknown for these rows.
         """
         check_is_fitted(self)
         self._check_no_offset("staged_loss", "staged_predict")
@@ -254,7 +253,7 @@ class PredictsByStages(FittedState):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         **params : dict
-            Passed on to that.
+            Passed to the estimator's ``score``.
 
         Returns
         -------
@@ -277,15 +276,9 @@ class PredictsByStages(FittedState):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         {coverage}
         method : {"auto", "scaled", "cv", "cv+"}, default="auto"
-            "auto" is "scaled": the prediction plus and minus q s, where s is the mean
-            size of the held-out residuals of rows with nearby predictions, and q is a
-            quantile of the sizes of the held-out residuals, each divided by the s of
-            rows in other folds [1]_. "cv": plus and minus a quantile of the sizes of
-            the held-out residuals, the same width for all rows. "cv+", with
-            ``keep="mean"``: quantiles, over the held-out rows, of what the copy that
-            has not seen the row predicts, plus and minus the residual of the row [2]_.
-            They cover with about the coverage; for stages that these rows have not
-            chosen, with a probability of at least 2 coverage - 1 - (2 / n)^(1/2).
+            "auto" is "scaled", with widths that follow the prediction. "cv" gives all
+            rows the same width. "cv+" (with ``keep="mean"``) has guaranteed coverage
+            for a stage fixed beforehand. See the notes.
 
         Returns
         -------
@@ -294,9 +287,19 @@ class PredictsByStages(FittedState):
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1), if there are too few rows for it, without
-            folds, or if fit was passed offsets. With "cv+" if fit was passed groups, or
-            has not kept copies.
+            If coverage is not in (0, 1), there are too few rows for it or no folds, or
+            fit was passed offsets. With "cv+", if fit was passed groups or kept no
+            copies.
+
+        Notes
+        -----
+        "scaled" is the prediction plus and minus q s: s is the mean absolute held-out
+        residual of rows with nearby predictions, and q the quantile of the absolute
+        held-out residuals, each divided by an s from other folds [1]_. "cv" is plus and
+        minus the quantile of the absolute held-out residuals. "cv+" takes quantiles,
+        over the held-out rows, of the prediction by the copy that has not seen the row,
+        plus and minus its residual [2]_; for a stage fixed beforehand it covers with
+        probability at least 2 coverage - 1 - (2 / n)^(1/2).
 
         References
         ----------
@@ -323,7 +326,7 @@ class PredictsByStages(FittedState):
         coverage: ArrayLike = 0.9,
         method: Literal["lac", "aps"] = "lac",
     ) -> np.ndarray:
-        """Prediction sets: the classes that a row may have, from held-out rows.
+        """Prediction sets: the classes that a row may belong to, from held-out rows.
 
         Parameters
         ----------
@@ -337,8 +340,8 @@ class PredictsByStages(FittedState):
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1), if there are too few held-out rows (or groups)
-            for it, or if fit had no folds, or was passed offsets.
+            If coverage is not in (0, 1), there are too few held-out rows (or groups)
+            for it, fit had no folds, or it was passed offsets.
 
         References
         ----------
@@ -348,8 +351,8 @@ class PredictsByStages(FittedState):
         self._check_no_offset("predict_set", "predict_proba")
         if self._is_multilabel:
             raise ValueError(
-                "Prediction sets are for one class a row, and y has several labels in "
-                "a row: predict_proba has the probability of each."
+                "Prediction sets need one class per row, but y has several labels per "
+                "row: predict_proba has the probability of each."
             )
         return sets_of(self, X, coverage, method)
 
@@ -357,9 +360,9 @@ class PredictsByStages(FittedState):
         """Raise if fit was passed offsets, which a method does not have."""
         if self._offset is not None:
             raise ValueError(
-                f"{method} would leave out {self._offset}, which fit was passed: give "
-                f"new rows theirs by hand, with {instead}. The held-out predictions "
-                "cv_prediction_path_ contain it."
+                f"{method} cannot add {self._offset}, which fit was passed, for new "
+                f"rows: use {instead} and add their offsets by hand. The held-out "
+                "predictions cv_prediction_path_ contain it."
             )
 
     def _held_out_estimator(self, predictions, t):

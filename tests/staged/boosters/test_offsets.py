@@ -232,9 +232,9 @@ def test_what_would_leave_offsets_out_is_refused(name):
     model = TrajectoryEarlyStoppingCV(booster(name), cv=FOLDS)
     model.fit(X, y, **{own: offset})
     for fitted in (model, model.estimator_, model.at_iteration(3)):
-        with pytest.raises(ValueError, match=f"predict_interval would leave out {own}"):
+        with pytest.raises(ValueError, match=f"predict_interval cannot add {own}"):
             fitted.predict_interval(X)
-    with pytest.raises(ValueError, match=f"staged_loss would leave out {own}"):
+    with pytest.raises(ValueError, match=f"staged_loss cannot add {own}"):
         model.estimator_.staged_loss(X, y)
     model.fit(X, y)
     assert model.predict_interval(X).shape == (len(y), 2)
