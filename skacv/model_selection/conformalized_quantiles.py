@@ -209,9 +209,9 @@ def _check_has_no_offset(fitted):
     """Raise if an offset was passed to fit, which new rows do not have."""
     if isinstance(fitted, Staged) and fitted._offset is not None:
         raise ValueError(
-            f"ConformalizedQuantiles cannot add {fitted._offset}, which fit was passed, "
-            f"for new rows: fit y - {fitted._offset}, and add the offsets of new rows "
-            "to the ends of their intervals."
+            f"ConformalizedQuantiles cannot add {fitted._offset}, which fit was "
+            f"passed, for new rows: fit y - {fitted._offset}, and add the offsets of "
+            "new rows to the ends of their intervals."
         )
 
 
