@@ -13,11 +13,13 @@ tried until that no longer lowers them.
 """
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dtrtri
 
 from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES, blocks, n_per_block, slices
 from ..optim.kernel_matrix import row_blocks
@@ -78,34 +80,53 @@ class KernelRidge:
     @classmethod
     def of(cls, kernel, X, target, weights, index):
         """The fit of least leave-one-out error, with the rows ``index`` as centres."""
-        dtype = working_dtype(len(target))
+        n_rows, dtype = len(target), working_dtype(len(target))
         centers = in_array(X[index])
         gram, m = kernel(centers, centers), len(centers)
         size = np.trace(gram) / m
         if kernel.is_positive:
-            gram[np.diag_indices(m)] += ROUNDING[dtype] * size * m
-            root = np.linalg.inv(np.linalg.cholesky(gram)).T
+            jitter = ROUNDING[dtype] * size * m
+            gram[np.diag_indices(m)] += jitter
+            lower = np.linalg.cholesky(gram)
+            root = dtrtri(lower, lower=1)[0].T
+            of_centers = lower - jitter * root  # k(C, C) L'^-1, without the product
         else:
             root = leading_root(gram, m, ROUNDING[np.float32])
-        # Products with all rows, in blocks: in single precision if they are many.
-        in_blocks = centers.astype(dtype), root.astype(dtype)
+            of_centers = gram @ root
         shares = weights / weights.sum()
         center, n_columns = shares @ target, root.shape[1]
+
+        # Rows that are left out, in double precision; centres among them are known.
+        left_out, _ = drawn_units(n_rows, None, MOST_LEFT_OUT)
+        left_out = np.arange(n_rows)[left_out]
+        features = np.empty((len(left_out), n_columns))
+        _, are_centers, of_index = np.intersect1d(left_out, index, return_indices=True)
+        features[are_centers] = of_centers[of_index]
+        others = np.delete(np.arange(len(left_out)), are_centers)
+        features[others] = kernel(in_array(X[left_out[others]]), centers) @ root
+
+        # The other rows, in blocks: in single precision if they are many.
+        others = np.delete(np.arange(n_rows), left_out)
+        rows_of_blocks = (others[block] for block in row_blocks(others, m, dtype))
+        in_blocks = centers.astype(dtype), root.astype(dtype)
+        features_of_blocks = (
+            (rows, kernel(in_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1])
+            for rows in rows_of_blocks
+        )
         mean, product = np.zeros(n_columns), 0.0
         squares = np.zeros((n_columns, n_columns))
-        for rows in row_blocks(X, m, dtype):
-            features = kernel(in_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1]
-            weighted = shares[rows, None].astype(dtype) * features
-            mean += weighted.sum(axis=0)
-            squares += weighted.T @ features
-            product += weighted.T @ (target[rows] - center)
+        for rows, part in chain([(left_out, features)], features_of_blocks):
+            # A product with its own transpose takes half the time of others.
+            scaled = np.sqrt(shares[rows, None]).astype(part.dtype) * part
+            mean += shares[rows] @ part
+            squares += scaled.T @ scaled
+            product += part.T @ (shares[rows, None] * (target[rows] - center))
         curvatures, basis = np.linalg.eigh(squares - np.outer(mean, mean))
         curvatures = np.maximum(curvatures, 0)
         # All that follows is in the basis of these eigenvectors.
-        basis, mean, product = root @ basis, mean @ basis, basis.T @ product
-        left_out, _ = drawn_units(len(target), None, MOST_LEFT_OUT)
-        left_out = np.arange(len(target))[left_out]
-        features = kernel(in_array(X[left_out]), centers) @ basis - mean
+        mean, product = mean @ basis, basis.T @ product
+        features = features @ basis - mean
+        squared_features = features**2
         observed, share = target[left_out] - center, shares[left_out, None]
         # For a row unlike all others the function may be far from all targets. So far a
         # trend may go on beyond the data, and sure classes keep their order.
@@ -115,7 +136,7 @@ class KernelRidge:
         for strength in np.asarray(STRENGTHS) * (size if size > 0 else 1):
             inverse = 1 / (curvatures + strength)
             coef = inverse[:, None] * product
-            leverage = share * (1 + features**2 @ inverse[:, None])
+            leverage = share * (1 + squared_features @ inverse[:, None])
             residual = (observed - features @ coef) / np.maximum(
                 1 - leverage, LEAST_LEFT
             )
@@ -128,7 +149,7 @@ class KernelRidge:
         return cls(
             kernel=kernel,
             centers=centers,
-            dual_coef=basis @ coef,
+            dual_coef=root @ (basis @ coef),
             intercept=center - mean @ coef,
             lowest=lowest,
             highest=highest,
