@@ -80,6 +80,9 @@ def test_later_gain_continues_the_last_doublings(ratio):
 
 
 def test_later_gain_of_a_run_that_begins_or_has_ended_to_improve():
-    assert later_gain(1.0, 1.0, 0.9) == np.inf
-    assert later_gain(1.0, 0.9, 0.7) == np.inf
+    """Growing gains double at most, so that a rounding error is no reason to go on."""
+    doubled = sum(2.0**k for k in range(1, 6))
+    assert later_gain(1.0, 1.0, 0.9) == pytest.approx(0.1 * doubled)
+    assert later_gain(1.0, 0.9, 0.7) == pytest.approx(0.2 * doubled)
+    assert later_gain(1.0, 1.0, 1.0 - 2.0**-53) < 1e-13
     assert later_gain(1.0, 0.9, 0.9) == 0

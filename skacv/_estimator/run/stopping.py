@@ -29,14 +29,13 @@ def later_gain(of_quarter, of_half, of_all):
 
     The gains of the next doublings are to each other as those of the last two, or as
     where values fall as 1 / t, if that is slower: so falls the log loss where classes
-    are separable. While gains grow there is no bound.
+    are separable. They double at most: a first gain, which may be a rounding error, is
+    no reason to go on for ever.
     """
     gain, former = of_half - of_all, of_quarter - of_half
     if not gain > 0:
         return 0.0
-    if not gain < former:
-        return np.inf
-    ratio = max(0.5, gain / former)
+    ratio = np.clip(gain / former, 0.5, 2.0) if former > 0 else 2.0
     return gain * np.sum(ratio ** np.arange(1, MOST_DOUBLINGS + 1))
 
 
