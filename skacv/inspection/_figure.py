@@ -1,8 +1,10 @@
-"""Axes, colours, and the estimator to draw, which all displays share."""
+"""Axes, colours, names at lines, and the estimator to draw, which displays share."""
 
+from itertools import cycle, product
 from typing import Any, Self
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
@@ -11,13 +13,16 @@ from .._estimator.delegation import last_step
 from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import FittedState
 
-# Okabe and Ito's palette, which colour-blind readers can distinguish.
-BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-ORANGE, SKY_BLUE = "#E69F00", "#56B4E9"
-PALETTE = BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE
+# Four of Okabe and Ito's colours, and four that remain distinct from these and from
+# black and grey under each kind of colour blindness, and visible on white.
+BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+INDIGO, PINE, MAROON, LAVENDER = "#441166", "#005544", "#771100", "#9977FF"
+PALETTE = BLUE, VERMILION, GREEN, PINK, INDIGO, PINE, MAROON, LAVENDER
 BLACK, GREY = "#000000", "#666666"
+# Once all colours are in use, lines with dashes follow.
+DASHES = "solid", (0, (5, 1.5)), (0, (2, 1))
 # Iterates up to the threshold have equal distances, later ones shrink.
-SCALES = {"symlog": {"linthresh": 10}}
+SCALES = {"symlog": {"linthresh": 10, "subs": range(2, 10)}}
 
 
 def recorded_estimator(estimator, X=None):
@@ -38,16 +43,6 @@ def recorded_estimator(estimator, X=None):
     return in_numpy(inner), on_host(X)
 
 
-def iteration_scale(estimator, n_shown=0):
-    """Early iterates of a long run matter most; along several strengths all do."""
-    # Long: a further power of the threshold is in it.
-    long_run = SCALES["symlog"]["linthresh"] ** 2
-    is_long = max(estimator.n_iter_, n_shown) > long_run
-    phases = vars(estimator).get("_phases", ())  # of models with a penalty
-    n_strengths = len({phase.penalty.strength for phase in phases})
-    return "symlog" if is_long and n_strengths < 2 else "linear"
-
-
 def coef_path_of(estimator, target):
     # The coefficients of every iterate for one target, (n_iter + 1, n_features).
     path = estimator.coef_path_
@@ -55,6 +50,82 @@ def coef_path_of(estimator, target):
     if target not in range(path.shape[1]):
         raise ValueError(f"target must be below {path.shape[1]}, got {target}.")
     return path[:, target]
+
+
+def styles_of(names, own_colors):
+    """Colour and dashes of every name: those it owns, else the next that are free.
+
+    Dashes distinguish the lines once all colours have been used.
+    """
+    own = {name: own_colors[name] for name in names if name in own_colors}
+    free = cycle(
+        {"color": color, "linestyle": dashes}
+        for dashes, color in product(DASHES, PALETTE)
+        if (color, dashes) not in {(taken, "solid") for taken in own.values()}
+    )
+    return {
+        name: {"color": own[name], "linestyle": "solid"} if name in own else next(free)
+        for name in names
+    }
+
+
+def name_lines(ax, names):
+    """Write the name of every line beside its end, right of the axes.
+
+    ``names`` are pairs of a line and its name. A name is as high as the end of its
+    line, or as near to that as the other names allow, and a thin line leads to it.
+    """
+    import matplotlib as mpl
+
+    if not names:
+        return
+    ends = np.array([end_in_frame(line, *ax.get_ylim()) for line, _ in names])
+    heights = ax.transLimits.transform(ax.transScale.transform(ends))[:, 1]
+    order = np.argsort(heights, kind="stable")
+    size, points = 0.83 * mpl.rcParams["font.size"], ax.bbox.height * 72 / ax.figure.dpi
+    # A line of text and the space to the next, as a share of the height of the axes.
+    spacing = 1.4 / points
+    step = min(spacing * size, 1 / max(len(names) - 1, 1))
+    # The heights nearest to those of the ends that are a step or more apart.
+    offsets = step * np.arange(len(names))
+    placed = offsets + isotonic_regression(
+        heights[order] - offsets, y_min=0, y_max=1 - offsets[-1]
+    )
+    for k, height in zip(order, placed):
+        line, name = names[k]
+        color = np.array(mpl.colors.to_rgb(line.get_color()))
+        ax.annotate(
+            name,
+            xy=ends[k],
+            xytext=(1.04, height),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=step / spacing,
+            color=0.8 * color,  # thin strokes look lighter than lines
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": color,
+                "linewidth": 0.6,
+                "alpha": 0.45,
+                "shrinkA": 1,
+                "shrinkB": 1,
+                "relpos": (0, 0.5),
+            },
+        )
+
+
+def end_in_frame(line, low, high):
+    """The last point of a line between two heights: where it leaves, if it does."""
+    points = np.column_stack([line.get_xdata(), line.get_ydata()]).astype(float)
+    points = points[np.isfinite(points).all(axis=1)]
+    inside = np.flatnonzero((points[:, 1] >= low) & (points[:, 1] <= high))
+    if len(inside) == 0 or inside[-1] == len(points) - 1:
+        x, y = points[-1]
+        return x, np.clip(y, low, high)
+    (x, y), (next_x, next_y) = points[inside[-1] : inside[-1] + 2]
+    border = high if next_y > high else low
+    return x + (next_x - x) * (border - y) / (next_y - y), border
 
 
 class Display:
@@ -69,6 +140,8 @@ class Display:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
+            The names of the lines are on its right, where a figure with
+            ``layout="constrained"`` makes room for them.
         name : str, default=None
             What the title begins with; None is the name of the estimator.
         **kwargs : dict
@@ -97,28 +170,31 @@ class Display:
 
 
 class PathDisplay(Display):
-    """A plot along the iterations, with a line at the one in use and a legend."""
+    """A plot along the iterations, with the names of the lines at their ends."""
+
+    # A subclass defines ``_draw_paths(ax, **kwargs)``, which returns the text of the
+    # title, and pairs of a line and its name.
 
     def _draw(self, ax, **kwargs):
-        n_iterates, title = self._draw_paths(ax, **kwargs)
-        ax.set_xscale(self.xscale, **SCALES.get(self.xscale, {}))
-        ax.set_xlim(0, max(n_iterates - 1, 1))
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        threshold = SCALES.get(self.xscale, {}).get("linthresh", np.inf)
-        scale = f" (log scale from {threshold} on)" if n_iterates > threshold else ""
-        ax.set_xlabel(f"iteration{scale}")
-        ax.legend(frameon=False, fontsize="small", **self._place_of_legend())
+        title, named = self._draw_paths(ax, **kwargs)
+        name_lines(ax, named)
         return title
 
     def _mark_iteration(self, ax):
-        ax.axvline(
-            self.iteration,
-            color=GREY,
-            linestyle="--",
-            linewidth=1,
-            label=f"iteration in use ({self.iteration})",
-        )
+        ax.axvline(self.iteration, color=GREY, linestyle="--", linewidth=1, zorder=1)
+        return f"{self.iteration} in use"
 
-    def _place_of_legend(self):
-        """Beside the curves: there is no corner that they never cross."""
-        return {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    def _scale_iterations(self, ax, n_iterates, in_use):
+        if self.xscale == "share":
+            ax.set_xlim(0, 1)
+            ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+            ax.set_xlabel(f"share of each run ({in_use})")
+            return
+        scale = ""
+        if self.xscale in SCALES:
+            threshold = SCALES[self.xscale]["linthresh"]
+            scale = f"log scale from {threshold} on; "
+        ax.set_xscale(self.xscale, **SCALES.get(self.xscale, {}))
+        ax.set_xlim(0, max(n_iterates - 1, 1))
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.set_xlabel(f"iteration ({scale}{in_use})")

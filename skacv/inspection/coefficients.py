@@ -15,8 +15,8 @@ from ._figure import (
     PALETTE,
     PathDisplay,
     coef_path_of,
-    iteration_scale,
     recorded_estimator,
+    styles_of,
 )
 
 NAMED = {"linewidth": 1.6, "zorder": 3}
@@ -38,8 +38,8 @@ class CoefficientPathDisplay(PathDisplay):
         Names of the features; None numbers them.
     estimator_name : str, default=None
         Name of the estimator, for the title.
-    xscale : {"symlog", "linear"}, default="symlog"
-        Scale of the axis of the iterations.
+    xscale : {"linear", "symlog"}, default="linear"
+        Scale of the axis of the iterations; "symlog" is logarithmic from the tenth on.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class CoefficientPathDisplay(PathDisplay):
     iteration: int
     feature_names: Sequence[str] | None = None
     estimator_name: str | None = None
-    xscale: str = "symlog"
+    xscale: str = "linear"
 
     @classmethod
     def from_estimator(
@@ -69,6 +69,7 @@ class CoefficientPathDisplay(PathDisplay):
         estimator: Any,
         *,
         target: int = 0,
+        xscale: str = "linear",
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
@@ -82,6 +83,9 @@ class CoefficientPathDisplay(PathDisplay):
             that ends with one of them.
         target : int, default=0
             Index of the target, if there are several.
+        xscale : {"linear", "symlog"}, default="linear"
+            Scale of the axis of the iterations; "symlog" is logarithmic from the tenth
+            on.
         ax : matplotlib Axes, default=None
             Axes to plot on; None makes a new figure.
         name : str, default=None
@@ -110,7 +114,7 @@ class CoefficientPathDisplay(PathDisplay):
             iteration=inner.iteration_,
             feature_names=inner._column_names(),
             estimator_name=type(inner).__name__,
-            xscale=iteration_scale(inner),
+            xscale=xscale,
         )
         return display.plot(ax=ax, name=name, **kwargs)
 
@@ -118,18 +122,22 @@ class CoefficientPathDisplay(PathDisplay):
         path, names = self.coef_path, self.feature_names
         ever = np.flatnonzero((path != 0).any(axis=0))
         order = ever[np.argsort(-np.abs(path[self.iteration, ever]), kind="stable")]
-        self.lines_ = []
+        self.lines_, named = [], []
         for rank, j in enumerate(order[:200]):
-            style = UNNAMED
-            if rank < 8:  # as many as a legend can name
-                label = f"feature {j}" if names is None else names[j]
-                style = NAMED | {"color": f"C{rank}", "label": label}
-            self.lines_ += ax.plot(path[:, j], **(style | kwargs))
+            style, label = UNNAMED, None
+            if rank < len(PALETTE):
+                label = f"feature {j}" if names is None else str(names[j])
+                style = NAMED | {"color": PALETTE[rank], "label": label}
+            (line,) = ax.plot(path[:, j], **(style | kwargs))
+            self.lines_.append(line)
+            if label is not None:
+                named.append((line, label))
         ax.axhline(0, color="black", linewidth=0.6)
-        self._mark_iteration(ax)
+        self._scale_iterations(ax, len(path), self._mark_iteration(ax))
         ax.set_ylabel("coefficient")
         n_kept = np.count_nonzero(path[self.iteration])
-        return len(path), f"{n_kept} of {path.shape[1]} coefficients in use"
+        title = f"{n_kept} of {path.shape[1]} coefficients in use"
+        return title, named
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -154,8 +162,8 @@ class CoefficientIntervalDisplay(PathDisplay):
         Coverage of the intervals, for the label of the axis.
     estimator_name : str, default=None
         Name of the estimator, for the title.
-    xscale : {"symlog", "linear"}, default="symlog"
-        Scale of the axis of the iterations.
+    xscale : {"linear", "symlog"}, default="linear"
+        Scale of the axis of the iterations; "symlog" is logarithmic from the tenth on.
 
     Attributes
     ----------
@@ -184,7 +192,7 @@ class CoefficientIntervalDisplay(PathDisplay):
     iteration: int
     coverage: float = 0.95
     estimator_name: str | None = None
-    xscale: str = "symlog"
+    xscale: str = "linear"
 
     @classmethod
     @takes_coverage
@@ -198,6 +206,7 @@ class CoefficientIntervalDisplay(PathDisplay):
         covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
         target: int = 0,
+        xscale: str = "linear",
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
@@ -224,6 +233,9 @@ class CoefficientIntervalDisplay(PathDisplay):
             As in ``coef_interval``.
         target : int, default=0
             Index of the target, if there are several.
+        xscale : {"linear", "symlog"}, default="linear"
+            Scale of the axis of the iterations; "symlog" is logarithmic from the tenth
+            on.
         ax : matplotlib Axes, default=None
             Axes to plot on; None makes a new figure.
         name : str, default=None
@@ -245,7 +257,7 @@ class CoefficientIntervalDisplay(PathDisplay):
         inner, _ = recorded_estimator(estimator)
         if not hasattr(inner, "coef_interval"):
             raise TypeError(f"{type(inner).__name__} has no coef_interval to draw.")
-        path, xscale = coef_path_of(inner, target), iteration_scale(inner)
+        path = coef_path_of(inner, target)
         if columns is None:
             columns = np.argsort(-np.abs(path[inner.iteration_]), kind="stable")
             columns = columns[:3]
@@ -281,39 +293,37 @@ class CoefficientIntervalDisplay(PathDisplay):
 
     def _draw_paths(self, ax, **kwargs):
         self.lines_, self.coef_lines_ = [], []
+        styles = styles_of(range(len(self.feature_names)), {})
         for k, name in enumerate(self.feature_names):
-            self._draw_column(ax, k, name, **kwargs)
+            style = {
+                "marker": "o",
+                "markersize": 3,
+                "linewidth": 1.6,
+                "label": f"{name}, debiased",
+                "zorder": 3,
+                **styles[k],
+                **kwargs,
+            }
+            (line,) = ax.plot(self.iterations, self.estimate[:, k], **style)
+            color = line.get_color()
+            # An end that is nowhere is not drawn.
+            ends = (
+                np.where(np.isfinite(end[:, k]), end[:, k], np.nan)
+                for end in (self.lower, self.upper)
+            )
+            band = {"color": color, "alpha": 0.15, "linewidth": 0}
+            ax.fill_between(self.iterations, *ends, **band)
+            self.coef_lines_ += ax.plot(
+                self.coef_path[:, k],
+                dashes=(4, 2),
+                linewidth=1,
+                label=f"{name}, as it is",
+                color=color,
+                zorder=3,
+            )
+            self.lines_.append(line)
         ax.axhline(0, color="black", linewidth=0.6)
-        self._mark_iteration(ax)
+        self._scale_iterations(ax, len(self.coef_path), self._mark_iteration(ax))
         ax.set_ylabel(f"coefficient, {100 * self.coverage:g}% interval")
-        return len(self.coef_path), "coefficients, debiased"
-
-    def _draw_column(self, ax, k, name, **kwargs):
-        """A debiased coefficient with its band, and the coefficient as it is."""
-        style = {
-            "marker": "o",
-            "markersize": 3,
-            "linewidth": 1.6,
-            "label": f"{name}, debiased",
-            "color": PALETTE[k % len(PALETTE)],
-            "zorder": 3,
-            **kwargs,
-        }
-        self.lines_ += ax.plot(self.iterations, self.estimate[:, k], **style)
-        color = self.lines_[-1].get_color()
-        # An end that is nowhere is not drawn.
-        lower, upper = (
-            np.where(np.isfinite(end[:, k]), end[:, k], np.nan)
-            for end in (self.lower, self.upper)
-        )
-        ax.fill_between(
-            self.iterations, lower, upper, color=color, alpha=0.15, linewidth=0
-        )
-        self.coef_lines_ += ax.plot(
-            self.coef_path[:, k],
-            dashes=(4, 2),
-            linewidth=1,
-            label=f"{name}, as it is",
-            color=color,
-            zorder=3,
-        )
+        named = list(zip(self.lines_, self.feature_names))
+        return "coefficients debiased (dots) and as they are", named

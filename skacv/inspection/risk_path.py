@@ -9,32 +9,45 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import log_loss
 
-from .._estimator.delegation import last_step
+from .._estimator.delegation import class_of, last_step
 from .._estimator.estimates.readers import ESTIMATES
 from ._figure import (
     BLACK,
     BLUE,
     GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
-    SKY_BLUE,
+    INDIGO,
+    LAVENDER,
+    MAROON,
+    PINE,
+    PINK,
     VERMILION,
     PathDisplay,
-    iteration_scale,
     recorded_estimator,
+    styles_of,
 )
 
 # Colour and line of the estimates, in the order of the table. Leave-one-out is dashed,
 # drawn over the memory matrix: they are often too close to be distinguished otherwise.
 # The last two are for estimates that others have added.
-STYLES = (
+ESTIMATE_STYLES = (
     {"color": BLUE, "linewidth": 2.2},
     {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)},
-    {"color": PURPLE, "linewidth": 1.8},
-    {"color": ORANGE, "linewidth": 1.8},
-    {"color": SKY_BLUE, "linewidth": 1.8},
+    {"color": PINK, "linewidth": 1.8},
+    {"color": INDIGO, "linewidth": 1.8},
+    {"color": LAVENDER, "linewidth": 1.8},
 )
+# The default models have the same colours in all figures, relatives similar ones.
+MEMBER_COLORS = {
+    "lasso": BLUE,
+    "ridge": LAVENDER,
+    "logistic": PINK,
+    "least squares": INDIGO,
+    "kernel": VERMILION,
+    "feature machine": MAROON,
+    "boosted trees": GREEN,
+    "extra trees": PINE,
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -52,7 +65,7 @@ class RiskPathDisplay(PathDisplay):
     train_path : ndarray of shape (n_iter + 1,) or None
         Mean loss on the training rows; None draws none.
     iteration : int
-        The iterate in use, marked by a vertical line.
+        The iterate in use, marked by a dot.
     criterion : {"risk", "loo", "cv"}, default=None
         The estimate whose value at the iterate in use is marked; None takes the first
         one.
@@ -61,15 +74,23 @@ class RiskPathDisplay(PathDisplay):
     tested : ndarray of int, shape (n_tested,), default=None
         The iterates of ``test_path``; None means all.
     estimator_name : str, default=None
-        Name of the estimator, for the title.
-    xscale : {"symlog", "linear"}, default="symlog"
-        Scale of the axis of the iterations.
+        Name of the estimator, for the title, and for its line if there are others.
+    xscale : {"linear", "symlog", "share"}, default="linear"
+        Scale of the axis of the iterations. "symlog" is logarithmic from the tenth on.
+        "share" draws every iterate at its share of the run of its member.
     loss : str, default="squared error"
         Name of the loss, for the label of the axis.
     member_paths : dict of str to ndarray, default=None
         Paths of the criterion for the other members that were compared.
+    member_iterations : dict of str to int, default=None
+        The iterate that was kept of each of them, marked by a dot.
+    member_styles : dict of str to dict, default=None
+        Keyword arguments of matplotlib for the line of every member, such as its
+        colour. None: those of :meth:`from_estimator`.
     weights : dict of str to float, default=None
-        Weights of the members of a blend, drawn as bars; None draws none.
+        Weights of the members of a blend, beside their names.
+    blend_loss : float, default=None
+        Estimated mean loss of the blend on unseen rows; None draws none.
 
     Attributes
     ----------
@@ -79,9 +100,9 @@ class RiskPathDisplay(PathDisplay):
         The line of every estimate.
     other_lines_ : dict of str to matplotlib Line2D
         The line of every other member.
-    weight_bars_ : dict of str to matplotlib Rectangle
-        The bar of every member of a blend.
-    train_line_, test_line_ : matplotlib Line2D
+    kept_points_ : dict of str to matplotlib Line2D
+        The dot at the kept iterate of every member, by its name.
+    train_line_, test_line_, blend_line_ : matplotlib Line2D
         None without such a curve.
 
     Examples
@@ -102,10 +123,13 @@ class RiskPathDisplay(PathDisplay):
     test_path: np.ndarray | None = None
     tested: np.ndarray | None = None
     estimator_name: str | None = None
-    xscale: str = "symlog"
+    xscale: str = "linear"
     loss: str = "squared error"
     member_paths: dict | None = None
+    member_iterations: dict | None = None
+    member_styles: dict | None = None
     weights: dict | None = None
+    blend_loss: float | None = None
 
     @classmethod
     def from_estimator(
@@ -114,6 +138,7 @@ class RiskPathDisplay(PathDisplay):
         X_test: Any = None,
         y_test: ArrayLike | None = None,
         *,
+        xscale: str | None = None,
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
@@ -124,16 +149,19 @@ class RiskPathDisplay(PathDisplay):
         ----------
         estimator : fitted estimator
             An estimator of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline
-            that ends with one of them. For a blend, the paths of the member with the
-            largest weight are drawn. The paths of a blend of classifiers are held-out
-            log losses; a member that stops by another loss, such as the squared error
-            of a kernel machine, then has no training curve.
+            that ends with one of them. Training and test error are those of the chosen
+            member, in a blend of the one with the largest weight. The paths of a blend
+            of classifiers are held-out log losses; a member that stops by another loss,
+            such as the squared error of a kernel machine, then has no training curve.
         X_test : {array-like, sparse matrix} of shape (n_samples, n_features), \
 default=None
             Test rows, in the format that ``estimator`` predicts for.
         y_test : array-like of shape (n_samples,) or (n_samples, n_targets), \
 default=None
             Their targets.
+        xscale : {"linear", "symlog", "share"}, default=None
+            Scale of the axis of the iterations. None: "share" if members of different
+            numbers of iterations are compared, otherwise "linear".
         ax : matplotlib Axes, default=None
             Axes to plot on; None makes a new figure.
         name : str, default=None
@@ -155,151 +183,198 @@ default=None
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test go together: give both or neither.")
         inner, X_test = recorded_estimator(estimator, X_test)
-        # A single model has chosen nothing, and has no weights.
         stopping, _ = last_step(estimator)
-        weights = getattr(stopping, "weights_", {})
+        # None of a single model, and of one that is shown in the loss it stops by.
         error = getattr(stopping, "_path_error", None)
-        is_own = error is None  # whether it is shown in the loss that it stops by
+        is_own = error is None
         staged_loss = inner.staged_loss if is_own else partial(_log_losses, inner)
-        test_path = None if X_test is None else staged_loss(X_test, y_test)
         estimates, criterion = _estimates(inner) if is_own else {}, None
-        drawn, member_paths = type(inner).__name__, {}
+        model_name, compared = class_of(inner), {}
         if getattr(stopping, "criterion_", None) in ESTIMATES:  # no scorer
             criterion = stopping.criterion_
-            # Members with another loss have another axis.
-            drawn, alike = stopping.best_member_, stopping._alike
-            member_paths = {member: stopping.member_paths_[member] for member in alike}
-            # Members are compared on the rows that all have held out.
             if is_own:
                 error = estimates[criterion][1]
-            estimates[criterion] = member_paths.pop(drawn), error
+            # Members are compared on the rows that all have held out.
+            estimates[criterion] = stopping.path_, error
+            if len(stopping.member_paths_) > 1:
+                model_name, compared = stopping.best_member_, _comparison(stopping)
+                estimates = {criterion: estimates[criterion]}
         display = cls(
             estimates=estimates,
             train_path=inner.train_path_ if is_own else None,
             iteration=inner.iteration_,
             criterion=criterion,
-            test_path=test_path,
+            test_path=None if X_test is None else staged_loss(X_test, y_test),
             tested=inner.recorded_iterations(),
-            estimator_name=drawn,
-            xscale=iteration_scale(
-                inner, max(map(len, member_paths.values()), default=0)
-            ),
+            estimator_name=model_name,
             loss=inner._loss.name if is_own else "log loss",
-            member_paths=member_paths,
-            weights=weights if sum(map(bool, weights.values())) > 1 else None,
+            **compared,
         )
+        n_lengths = len({len(path) for path in display._risks()})
+        display.xscale = xscale or ("linear" if n_lengths < 2 else "share")
         if display.weights and name is None:
             name = "blend"
         return display.plot(ax=ax, name=name, **kwargs)
 
-    def _draw_paths(self, ax, **kwargs):
-        self._draw_estimates(ax, **kwargs)
-        self._draw_others(ax)
-        self._draw_errors(ax)
-        self._draw_mark(ax)
-        self._draw_weights(ax)
-        ax.set_ylim(*self._limits())
-        ax.set_ylabel(f"mean {self.loss}")
-        drawn = [path for path, _ in self.estimates.values()]
-        drawn += (self.member_paths or {}).values()
-        if self.train_path is not None:
-            drawn.append(self.train_path)
-        of_members = " of its members" if self.weights else ""
-        return max(map(len, drawn)), f"risk of every iterate{of_members}"
+    def _risks(self):
+        """The paths of the estimates, and of the members that were not chosen."""
+        return [
+            *(path for path, _ in self.estimates.values()),
+            *(self.member_paths or {}).values(),
+        ]
 
-    def _place_of_legend(self):
-        """Beside the curves if these are many, above the bars of weights."""
-        if self.weights:
-            return {"loc": "upper left", "bbox_to_anchor": (1, 1)}
-        return super()._place_of_legend() if self.member_paths else {}
+    def _draw_paths(self, ax, **kwargs):
+        self.lines_, self.other_lines_, self.kept_points_ = {}, {}, {}
+        self.blend_line_ = self.test_line_ = self.train_line_ = None
+        if self.member_paths:
+            named = self._draw_members(ax, **kwargs)
+            n_members = 1 + len(self.member_paths)
+            title = f"chosen of {n_members} members"
+            if self.weights:
+                title = f"{n_members} members and their weights"
+            in_use = "dot: iteration in use, k of n"
+            source = f", {ESTIMATES[self.criterion].label}"
+        else:
+            named = self._draw_estimates(ax, **kwargs)
+            title, source = "estimated loss along the run", ""
+            in_use = self._mark_iteration(ax)
+        named += self._draw_errors(ax)
+        ax.set_ylim(*self._limits())
+        ax.set_ylabel(f"mean {self.loss}{source}")
+        n_iterates = max(map(len, self._risks() or [self.train_path]))
+        self._scale_iterations(ax, n_iterates, in_use)
+        return title, named
 
     def _draw_estimates(self, ax, **kwargs):
-        self.lines_ = {}
-        styles = dict(zip(ESTIMATES, cycle(STYLES)))
-        for name, (path, se_path) in self.estimates.items():
+        """Draw the estimates of one model, with the dot on one of them."""
+        styles, named = dict(zip(ESTIMATES, cycle(ESTIMATE_STYLES))), []
+        for name in self.estimates:
             label = f"{ESTIMATES[name].label} ± s.e."
             style = {"label": label, **styles[name], **kwargs}
-            (self.lines_[name],) = ax.plot(path, **style)
-            ax.fill_between(
-                np.arange(len(path)),
-                path - se_path,
-                path + se_path,
-                color=self.lines_[name].get_color(),
-                alpha=0.12,
-                linewidth=0,
-            )
+            named.append((self._draw_estimate(ax, name, style), label))
+        if self.estimates:
+            marked = self.criterion or next(iter(self.estimates))
+            line, (path, _) = self.lines_[marked], self.estimates[marked]
+            self._draw_kept(ax, self.estimator_name, line, path, self.iteration)
+        return named
 
-    def _draw_others(self, ax):
-        """Thin lines for the members not chosen, in colours of no estimate."""
-        used = {line.get_color() for line in self.lines_.values()}
-        free = [style["color"] for style in STYLES if style["color"] not in used]
-        self.other_lines_ = {}
-        for (name, path), color in zip((self.member_paths or {}).items(), cycle(free)):
-            (self.other_lines_[name],) = ax.plot(
-                path, label=name, color=color, linewidth=1, zorder=1.9
-            )
-
-    def _draw_weights(self, ax):
-        """A bar for every member of a blend, in the colour of its path."""
-        self.weight_bars_ = {}
-        if not self.weights:
-            return
-        colors = {name: line.get_color() for name, line in self.other_lines_.items()}
-        if self.criterion is not None:
-            colors[self.estimator_name] = self.lines_[self.criterion].get_color()
-        n_bars = len(self.weights)
-        bar_axes = ax.inset_axes([1.06, 0.06, 0.3, 0.085 * n_bars])
-        for k, (name, value) in enumerate(self.weights.items()):
-            color = colors.get(name, GREY)
-            bars = bar_axes.barh(k, value, height=0.3, color=color)
-            self.weight_bars_[name] = bars[0]
-            bar_axes.text(
-                0, k - 0.2, f" {name} {value:.2f}", fontsize="small", va="bottom"
-            )
-        bar_axes.set(xlim=(0, 1), ylim=(n_bars - 0.7, -0.9), xticks=[], yticks=[])
-        bar_axes.set_title("weights of the blend", fontsize="small", loc="left")
-        bar_axes.spines[["top", "right", "bottom"]].set_visible(False)
+    def _draw_members(self, ax, **kwargs):
+        """Draw the estimate of every member, each with its dot."""
+        chosen, paths = self.estimator_name, dict(self.member_paths)
+        paths = {chosen: self.estimates[self.criterion][0], **paths}
+        kept = {**(self.member_iterations or {}), chosen: self.iteration}
+        styles = self.member_styles or styles_of(paths, MEMBER_COLORS)
+        named = []
+        for name, path in paths.items():
+            label, n_iter = name, len(path) - 1
+            if self.weights:
+                label += f" {self.weights[name]:.2f}"
+            if name in kept:
+                label += f" ({kept[name]} of {n_iter})"
+            style = {"label": label, "linewidth": 1.2, "zorder": 2, **styles[name]}
+            if name == chosen:
+                style |= {"linewidth": 2.2, "zorder": 3, **kwargs}
+                line = self._draw_estimate(ax, self.criterion, style)
+            else:
+                line = self._plot(ax, path, **style)
+                self.other_lines_[name] = line
+            if name in kept:
+                self._draw_kept(ax, name, line, path, kept[name])
+            named.append((line, label))
+        if self.blend_loss is not None:
+            constant = np.full(max(map(len, paths.values())), self.blend_loss)
+            style = {"color": BLACK, "linestyle": "--", "linewidth": 1, "zorder": 1}
+            self.blend_line_ = self._plot(ax, constant, label="blend", **style)
+            named.append((self.blend_line_, "blend"))
+        return named
 
     def _draw_errors(self, ax):
-        self.test_line_ = None
+        """Draw the test and training errors of the model in use."""
+        of_model = f" of {self.estimator_name}" if self.member_paths else ""
+        named = []
         if self.test_path is not None:
-            tested = range(len(self.test_path)) if self.tested is None else self.tested
-            (self.test_line_,) = ax.plot(
-                tested, self.test_path, color=BLACK, linewidth=1.6, label="test error"
+            label = f"test error{of_model}"
+            style = {"color": BLACK, "linewidth": 1.6, "label": label}
+            run = next(iter(self._risks()), self.test_path)
+            self.test_line_ = self._plot(
+                ax, self.test_path, self.tested, len(run) - 1, **style
             )
-        self.train_line_ = None
+            named.append((self.test_line_, label))
         if self.train_path is not None:
-            (self.train_line_,) = ax.plot(
-                self.train_path, color=GREEN, linestyle=":", label="train error"
-            )
+            label = f"training error{of_model}"
+            style = {"color": GREY, "linestyle": ":", "label": label}
+            self.train_line_ = self._plot(ax, self.train_path, **style)
+            named.append((self.train_line_, label))
+        return named
 
-    def _draw_mark(self, ax):
-        self._mark_iteration(ax)
-        if not self.estimates:  # no path to put it on
-            return
-        name = self.criterion or next(iter(self.estimates))
-        ax.plot(
-            self.iteration,
-            self.estimates[name][0][self.iteration],
+    def _draw_estimate(self, ax, name, style):
+        """Draw an estimate with a band of its standard error."""
+        path, se_path = self.estimates[name]
+        line = self.lines_[name] = self._plot(ax, path, **style)
+        ends, color = (path - se_path, path + se_path), line.get_color()
+        ax.fill_between(line.get_xdata(), *ends, color=color, alpha=0.12, linewidth=0)
+        return line
+
+    def _draw_kept(self, ax, name, line, path, iteration):
+        """Draw the dot at the iterate that a member keeps."""
+        (self.kept_points_[name],) = ax.plot(
+            line.get_xdata()[iteration],
+            path[iteration],
             "o",
-            color=self.lines_[name].get_color(),
+            color=line.get_color(),
             markeredgecolor="white",
             zorder=4,
             clip_on=False,
         )
 
+    def _plot(self, ax, path, iterations=None, n_iter=None, **style):
+        iterations = np.arange(len(path)) if iterations is None else iterations
+        if self.xscale == "share":
+            iterations = iterations / max(n_iter or len(path) - 1, 1)
+        return ax.plot(iterations, path, **style)[0]
+
     def _limits(self):
-        """Limits of the axis of the risks."""
-        shown = [path for path, _ in self.estimates.values()]
+        """Limits of the axis of the losses."""
+        shown = self._risks()
         if self.test_path is not None:
             shown.append(self.test_path)
-        shown += (self.member_paths or {}).values()
         shown = shown or [self.train_path]
-        low = min(path.min() for path in shown)
+        lowest = min(np.nanmin(path) for path in shown)
+        floor = 0.0 if lowest >= 0 else -np.inf
+        ends = [lowest, *(np.nanmin(path - se) for path, se in self.estimates.values())]
+        low = max(min(ends), floor)
         begun = max(path[0] for path in shown)
-        high = min(max(path.max() for path in shown), max(begun, 2 * low))
-        span = (high - low) or 1.0
-        return max(low - 0.35 * span, 0), high + 0.05 * span
+        high = min(max(np.nanmax(path) for path in shown), max(begun, 2 * low))
+        # The losses on unseen rows have half of the height or more.
+        if self.train_path is not None:
+            low = max(min(low, np.nanmin(self.train_path)), 2 * low - high)
+        if self.member_paths:
+            # So have those that the members stop at: all begin with the same loss.
+            kept = [point.get_ydata()[0] for point in self.kept_points_.values()]
+            path, se_path = self.estimates[self.criterion]
+            kept.append((path + se_path)[self.iteration])
+            high = min(high, 2 * max(kept) - low)
+        margin = 0.05 * (high - low) or 0.5
+        return max(low - margin, floor), high + margin
+
+
+def _comparison(stopping):
+    """What a display shows of the members that were compared, as its parameters."""
+    table = stopping.leaderboard()
+    kept = dict(zip(table["member"], table["best_iter"]))
+    # Members with another loss have another axis.
+    others = [name for name in stopping._alike if name != stopping.best_member_]
+    is_blend = np.count_nonzero(list(stopping.weights_.values())) > 1
+    return {
+        "member_paths": {name: stopping.member_paths_[name] for name in others},
+        "member_iterations": {name: int(kept[name]) for name in others},
+        # Those that were left out have theirs too.
+        "member_styles": styles_of(
+            dict.fromkeys(stopping.results_["member"]), MEMBER_COLORS
+        ),
+        "weights": stopping.weights_ if is_blend else None,
+        "blend_loss": stopping.best_score_ if is_blend else None,
+    }
 
 
 def _log_losses(inner, X, y):

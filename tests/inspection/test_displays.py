@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
@@ -18,15 +20,22 @@ from skacv import (
     KernelEigenProClassifier,
     KernelEigenProRegressor,
     RiskPathDisplay,
+    Staged,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
 )
+from skacv.inspection._figure import PALETTE
+from skacv.inspection.risk_path import MEMBER_COLORS
+from skacv.model_selection.portfolios import TableInfo, classification, regression
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.text import Text  # noqa: E402
+
+DISPLAYS = [RiskPathDisplay, CoefficientPathDisplay, CoefficientIntervalDisplay]
 
 
 @pytest.fixture(autouse=True)
@@ -52,20 +61,16 @@ def test_risk_path(data):
     np.testing.assert_allclose(display.test_line_.get_ydata(), test_path)
     train_path = model.estimator_.train_path_
     np.testing.assert_array_equal(display.train_line_.get_ydata(), train_path)
-    assert display.ax_.get_xlabel() == "iteration"
+    assert display.ax_.get_xlabel() == f"iteration ({model.best_iter_} in use)"
     assert display.ax_.get_ylabel() == "mean squared error"
-    assert named(display) == [
-        "memory matrix ± s.e.",
-        "test error",
-        "train error",
-        f"iteration in use ({model.best_iter_})",
-    ]
+    names = ["memory matrix ± s.e.", "test error", "training error"]
+    assert sorted(named(display)) == names
     assert display.figure_ is display.ax_.figure
 
 
 @pytest.mark.parametrize(
     "display_class",
-    [RiskPathDisplay, CoefficientPathDisplay, CoefficientIntervalDisplay],
+    DISPLAYS,
 )
 def test_name_and_keywords_of_lines(display_class, data):
     model = TrajectoryLasso(0.1, keep_data=True, max_iter=8).fit(*data)
@@ -73,18 +78,23 @@ def test_name_and_keywords_of_lines(display_class, data):
     lines = getattr(display.lines_, "values", lambda: display.lines_)()
     assert {line.get_linewidth() for line in lines} == {7}
     assert display.ax_.get_title(loc="left").startswith("mine: ")
-    assert display.ax_.get_xlabel() == "iteration"
+    assert display.ax_.get_xlabel() == f"iteration ({model.iteration_} in use)"
     again = display.plot(color="black")
     lines = getattr(again.lines_, "values", lambda: again.lines_)()
     assert {line.get_color() for line in lines} == {"black"}
     assert again.ax_.get_title(loc="left").startswith("TrajectoryLasso: ")
 
 
-def test_scales_of_iterations_are_marked(data):
-    model = IterativeRidge(0.0, max_iter=200, tol=0).fit(*data)
-    display = RiskPathDisplay.from_estimator(model)
+@pytest.mark.parametrize("display_class", DISPLAYS)
+def test_the_axis_is_linear_unless_asked(display_class, data):
+    model = IterativeRidge(0.0, max_iter=200, tol=0, keep_data=True).fit(*data)
+    display = display_class.from_estimator(model)
+    assert display.ax_.get_xscale() == "linear"
+    assert display.ax_.get_xlabel() == f"iteration ({model.iteration_} in use)"
+    display = display_class.from_estimator(model, xscale="symlog")
     assert display.ax_.get_xscale() == "symlog"
-    assert display.ax_.get_xlabel() == "iteration (log scale from 10 on)"
+    label = f"iteration (log scale from 10 on; {model.iteration_} in use)"
+    assert display.ax_.get_xlabel() == label
 
 
 def test_risk_path_of_a_classifier(data):
@@ -103,7 +113,57 @@ def test_risk_path_of_a_classifier(data):
 
 
 def named(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    """The names at the ends of the lines, from the top."""
+    display.figure_.draw_without_rendering()
+    texts = sorted(display.ax_.texts, key=lambda text: -text.get_window_extent().y0)
+    return [text.get_text() for text in texts]
+
+
+def assert_names_are_legible(display):
+    """Beside the frame, in the figure, and none over another."""
+    display.figure_.draw_without_rendering()
+    frame, whole = display.ax_.bbox, display.figure_.bbox
+    boxes = [Text.get_window_extent(text) for text in display.ax_.texts]
+    assert all(box.x0 > frame.x1 and box.x1 <= whole.x1 for box in boxes)
+    boxes.sort(key=lambda box: box.y0)
+    for below, above in pairwise(boxes):
+        assert below.y1 <= above.y0 + 1  # the space below letters without descenders
+
+
+@pytest.mark.parametrize("n_members", [2, 7, 25])
+@pytest.mark.parametrize("end", ["equal", "distinct", "above the frame"])
+def test_names_at_the_ends_of_lines(n_members, end):
+    """At the heights of the ends if these are distinct, and in their order."""
+    numbers = np.arange(n_members)
+    last = {
+        "equal": np.full(n_members, 2.0),
+        "distinct": 2.1 + numbers / n_members,
+        "above the frame": 2 + 1000.0 * numbers,
+    }[end]
+    paths = {
+        f"member {k}": np.array([10.0, 2 + k / n_members, last[k]]) for k in numbers
+    }
+    chosen = paths.pop("member 0")
+    display = RiskPathDisplay(
+        estimates={"cv": (chosen, 0.01 * chosen)},
+        train_path=None,
+        iteration=1,
+        criterion="cv",
+        estimator_name="member 0",
+        member_paths=paths,
+        member_iterations=dict.fromkeys(paths, 1),
+    ).plot()
+    assert_names_are_legible(display)
+    assert len(named(display)) == n_members
+    if end == "distinct":
+        names = [f"member {k} (1 of 2)" for k in numbers[::-1]]
+        assert named(display) == names
+    if end == "distinct" and n_members == 2:
+        texts = {text.get_text(): text for text in display.ax_.texts}
+        low, high = display.ax_.get_ylim()
+        for name, path in [("member 0", chosen), *paths.items()]:
+            _, height = texts[f"{name} (1 of 2)"].get_position()
+            assert height == pytest.approx((path[-1] - low) / (high - low))
 
 
 @pytest.mark.filterwarnings("error")
@@ -111,6 +171,65 @@ def test_a_strength_may_be_infinite(data):
     X, y = data
     model = TrajectoryLogisticRegression(np.inf, max_iter=5, cv=3).fit(X, y > 0)
     assert RiskPathDisplay.from_estimator(model).ax_.get_xscale() == "linear"
+
+
+# Colours as seen with each kind of colour blindness (Machado, Oliveira and Fernandes
+# 2009, "A physiologically-based model for simulation of color vision deficiency").
+SEEN = {
+    "usual": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+
+
+def linear_rgb(colors):
+    rgb = np.array([matplotlib.colors.to_rgb(color) for color in colors])
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def lab_of(linear):
+    to_xyz = [
+        [0.4124, 0.3576, 0.1805],
+        [0.2126, 0.7152, 0.0722],
+        [0.0193, 0.1192, 0.9505],
+    ]
+    xyz = linear @ np.transpose(to_xyz) / [0.9505, 1, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116).T
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_eight_colours_that_all_readers_distinguish(seen):
+    """As far apart as the nearest two of Okabe and Ito's palette are, about 17."""
+    colors = linear_rgb([*PALETTE, "black"])
+    lab = lab_of(np.clip(colors @ np.transpose(SEEN[seen]), 0, 1))
+    distances = np.linalg.norm(lab[:, None] - lab, axis=-1)
+    assert len(PALETTE) == 8
+    assert distances[~np.eye(9, dtype=bool)].min() > 14
+    # Lines can be seen on white: a contrast of three (WCAG 2.1, 1.4.11).
+    luminance = colors @ [0.2126, 0.7152, 0.0722]
+    assert (1.05 / (luminance + 0.05)).min() > 3
+
+
+def test_default_members_have_colours_of_their_own():
+    wide = TableInfo(n_rows=100, n_columns=10_000, n_targets=1)
+    members = [*regression(), *regression(wide), *classification()]
+    names = {member.name for member in members}
+    assert len(names) == 8
+    assert {MEMBER_COLORS[name] for name in names} == set(PALETTE)
 
 
 def test_every_estimate_is_drawn(data):
@@ -157,19 +276,55 @@ def test_all_members_are_drawn(data):
     for name, line in display.other_lines_.items():
         np.testing.assert_array_equal(line.get_ydata(), model.member_paths_[name])
     np.testing.assert_array_equal(display.lines_["cv"].get_ydata(), model.path_)
-    (mark,) = [line for line in display.ax_.lines if line.get_marker() == "o"]
-    assert list(mark.get_xdata()) == [model.best_iter_]
-    assert list(mark.get_ydata()) == [model.best_score_]
-    assert set(others) < set(named(display))
-    title = f"{model.best_member_}: risk of every iterate"
-    assert display.ax_.get_title(loc="left") == title
-    longest = max(map(len, model.member_paths_.values())) - 1
-    assert display.ax_.get_xlim() == (0, longest)
-    colors = [line.get_color() for line in display.other_lines_.values()]
-    assert len({*colors, display.lines_["cv"].get_color()}) == 3
+    assert f"chosen of {len(members)} members" in display.ax_.get_title(loc="left")
+    assert display.ax_.get_title(loc="left").startswith(f"{model.best_member_}: ")
+    assert_names_are_legible(display)
+
+    # Each keeps the iterate of its smallest loss, on which there is a dot.
+    paths = model.member_paths_
+    expected = {
+        f"{name} ({path.argmin()} of {len(path) - 1})" for name, path in paths.items()
+    }
+    assert expected < set(named(display))
+    assert f"training error of {model.best_member_}" in named(display)
+    assert set(display.kept_points_) == set(paths)
+    low, high = display.ax_.get_ylim()
+    for name, point in display.kept_points_.items():
+        (x,), (y,) = point.get_data()
+        path = paths[name]
+        assert x == pytest.approx(path.argmin() / (len(path) - 1))
+        assert low < y == path.min() < high
+
+    # Runs of other lengths are drawn over their shares of the axis, or as they are.
+    assert display.ax_.get_xlim() == (0, 1)
+    assert display.ax_.get_xlabel().startswith("share of each run")
+    display = RiskPathDisplay.from_estimator(model, xscale="linear")
+    assert display.ax_.get_xlim() == (0, max(map(len, paths.values())) - 1)
+    for name, point in display.kept_points_.items():
+        assert list(point.get_xdata()) == [paths[name].argmin()]
 
 
-def test_a_blend_has_bars_of_weights_beside_the_paths(rng):
+def test_colours_belong_to_members(data):
+    """Whichever is chosen, left out, or first in the list."""
+    X, y = data
+    ridge, lasso = IterativeRidge(0.5, max_iter=4), TrajectoryLasso(0.1, max_iter=4)
+    members = [("lasso", lasso), ("mine", ridge), ("ridge", ridge), ("yours", lasso)]
+    found = []
+    for order, target in [(1, y), (-1, y), (1, np.sin(40 * X[:, 0]))]:
+        model = TrajectoryEarlyStoppingCV(members[::order]).fit(X, target)
+        display = RiskPathDisplay.from_estimator(model)
+        lines = {model.best_member_: display.lines_["cv"], **display.other_lines_}
+        colors = {name: line.get_color() for name, line in lines.items()}
+        assert len(set(colors.values())) == 4
+        points = display.kept_points_.items()
+        assert colors == {name: point.get_color() for name, point in points}
+        found.append(colors)
+    for name in ("lasso", "ridge"):
+        assert {colors[name] for colors in found} == {MEMBER_COLORS[name]}
+    assert found[0] == found[2]
+
+
+def test_a_blend_has_weights_beside_the_names(rng):
     X = rng.standard_normal((80, 4))
     y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * rng.standard_normal(80)
     members = [
@@ -179,29 +334,28 @@ def test_a_blend_has_bars_of_weights_beside_the_paths(rng):
     model = TrajectoryEarlyStoppingCV(members, rule="blend").fit(X[:60], y[:60])
     assert min(model.weights_.values()) > 0.05
     display = RiskPathDisplay.from_estimator(make_pipeline(model), X[60:], y[60:])
-    widths = {name: bar.get_width() for name, bar in display.weight_bars_.items()}
-    assert widths == model.weights_
-    title = "blend: risk of every iterate of its members"
+    title = "blend: 2 members and their weights"
     assert display.ax_.get_title(loc="left") == title
     best = model.best_member_
     (other,) = set(model.weights_) - {best}
     assert list(display.other_lines_) == [other]
     np.testing.assert_array_equal(display.lines_["cv"].get_ydata(), model.path_)
-    colors = {
-        name: matplotlib.colors.to_hex(bar.get_facecolor()).upper()
-        for name, bar in display.weight_bars_.items()
-    }
-    assert colors[best] == display.lines_["cv"].get_color()
-    assert colors[other] == display.other_lines_[other].get_color()
+    assert set(display.blend_line_.get_ydata()) == {model.best_score_}
     # The test error is that of the run that is drawn.
     staged = model.members_[best].staged_predict(X[60:])
     path = [np.mean((y[60:] - z) ** 2) for z in staged]
     np.testing.assert_allclose(display.test_line_.get_ydata(), path)
-    texts = [text.get_text() for text in display.ax_.child_axes[0].texts]
-    assert texts == [f" {name} {weight:.2f}" for name, weight in model.weights_.items()]
+    paths = model.member_paths_
+    expected = [
+        f"{name} {weight:.2f} ({paths[name].argmin()} of {len(paths[name]) - 1})"
+        for name, weight in model.weights_.items()
+    ]
+    expected += ["blend", f"test error of {best}", f"training error of {best}"]
+    assert sorted(named(display)) == sorted(expected)
+    assert_names_are_legible(display)
 
 
-def test_members_of_another_loss_have_bars_too(rng):
+def test_members_of_another_loss_have_weights_too(rng):
     X = rng.standard_normal((100, 4))
     y = X[:, 0] + 1.5 * np.sin(2 * X[:, 1]) + 0.5 * rng.standard_normal(100) > 0
     members = [
@@ -214,7 +368,8 @@ def test_members_of_another_loss_have_bars_too(rng):
     (other,) = set(model.weights_) - {model.best_member_}
     line = display.other_lines_[other].get_ydata()
     np.testing.assert_array_equal(line, model.member_paths_[other])
-    assert list(display.weight_bars_) == ["logistic", "kernel"]
+    for name, weight in model.weights_.items():
+        assert any(text.startswith(f"{name} {weight:.2f} (") for text in named(display))
 
 
 def test_a_kernel_in_a_blend_is_drawn_in_the_log_loss(rng):
@@ -228,7 +383,7 @@ def test_a_kernel_in_a_blend_is_drawn_in_the_log_loss(rng):
     model = TrajectoryEarlyStoppingCV(members, rule="blend").fit(X[:100], y[:100])
     assert model.best_member_ == "kernel"
     display = RiskPathDisplay.from_estimator(model, X[100:], y[100:])
-    assert display.ax_.get_ylabel() == "mean log loss"
+    assert display.ax_.get_ylabel() == "mean log loss, cross-validation"
     assert list(display.lines_) == ["cv"]
     np.testing.assert_array_equal(display.lines_["cv"].get_ydata(), model.path_)
     assert display.train_line_ is None
@@ -238,13 +393,29 @@ def test_a_kernel_in_a_blend_is_drawn_in_the_log_loss(rng):
         assert tested[t] == pytest.approx(log_loss(y[100:], found))
 
 
+def test_the_test_error_of_stages_is_at_their_share_of_the_run(rng):
+    """They have no iterate zero."""
+    X = rng.standard_normal((120, 3))
+    y = np.sin(2 * X[:, 0]) + rng.standard_normal(120)
+    trees = HistGradientBoostingRegressor(max_iter=40, learning_rate=0.2)
+    members = [("trees", Staged(trees)), ("constant", TrajectoryLasso(9.0, max_iter=3))]
+    model = TrajectoryEarlyStoppingCV(members, patience=None, cv=3).fit(X, y)
+    assert model.best_member_ == "trees"
+    assert 2 < model.best_iter_ < 38
+    display = RiskPathDisplay.from_estimator(model, X, y)
+    places = display.test_line_.get_xdata()
+    (dot,) = display.kept_points_["trees"].get_xdata()
+    assert dot == model.best_iter_ / 40
+    np.testing.assert_allclose(places, np.arange(1, len(places) + 1) / 40)
+    assert np.isfinite(display.ax_.get_ylim()).all()
+
+
 @pytest.mark.parametrize("rule", ["min", "blend"])
 def test_one_model_has_no_bars(rule, data):
     model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), rule=rule).fit(*data)
     display = RiskPathDisplay.from_estimator(model)
     assert display.weights is None
-    assert display.weight_bars_ == {}
-    assert not display.ax_.child_axes
+    assert display.blend_line_ is None
 
 
 def test_members_that_were_scored_are_not_drawn_as_costs(data):
@@ -262,8 +433,11 @@ def test_late_divergence_leaves_the_figure():
         iteration=9,
     ).plot()
     low, high = display.ax_.get_ylim()
-    assert 1 < low < 2
-    assert 4 < high < 4.5
+    assert 0 <= low < 1.8
+    assert 3 < high < 4.5
+    # The name is where the line leaves the frame.
+    assert named(display) == ["leave-one-out ± s.e.", "training error"]
+    assert_names_are_legible(display)
 
 
 @pytest.mark.parametrize("test_path", [None, np.linspace(3, 2, 20)])
@@ -313,7 +487,11 @@ def test_coefficient_path(n_targets, data, rng):
     path = model.coef_path_ if n_targets == 1 else model.coef_path_[:, 1]
     largest = np.abs(path[-1]).argmax()
     np.testing.assert_array_equal(display.lines_[0].get_ydata(), path[:, largest])
-    assert display.ax_.get_legend().get_texts()[0].get_text() == f"feature {largest}"
+    assert display.lines_[0].get_label() == f"feature {largest}"
+    assert {f"feature {j}" for j in range(10)} > set(named(display))
+    assert len(named(display)) == 8
+    assert len({line.get_color() for line in display.lines_[:8]}) == 8
+    assert_names_are_legible(display)
 
 
 @pytest.mark.parametrize("n_targets", [1, 2])
@@ -340,7 +518,8 @@ def test_intervals_along_the_run(n_targets, data, rng):
         band = display.ax_.collections[k].get_paths()[0].get_extents()
         assert band.ymin == pytest.approx(expected[:, k, 0].min())
         assert band.ymax == pytest.approx(expected[:, k, 1].max())
-    assert named(display)[0] == "2, debiased"
+    assert sorted(named(display)) == ["0", "2"]
+    assert display.lines_[0].get_label() == "2, debiased"
     assert display.ax_.get_ylabel() == "coefficient, 80% interval"
     display = CoefficientIntervalDisplay.from_estimator(
         model, ["intercept"], target=n_targets - 1
@@ -392,7 +571,7 @@ def test_no_intervals_to_draw(data):
 
 @pytest.mark.parametrize(
     "display",
-    [RiskPathDisplay, CoefficientPathDisplay, CoefficientIntervalDisplay],
+    DISPLAYS,
 )
 def test_bad_input(display, data):
     X, y = data
