@@ -50,34 +50,23 @@ class TrajectoryLogisticRegression(
         C sum_i w_i l(y_i, x_i'b) + l1_ratio ||b||_1 + (1 - l1_ratio) ||b||^2 / 2,
 
     with l the log loss, multinomial for more than two classes. One run gives all
-    iterates; ``loo_path_`` and ``cv_path_`` estimate the loss of each of them on unseen
-    rows, without a refit.
+    iterates; ``loo_path_`` and ``cv_path_`` estimate the loss of each on unseen rows,
+    without a refit. Read more in the :doc:`user guide </guide/classification>`.
 
     Parameters
     ----------
     {C}
-        "path" is a geometric grid of 30 values, from the largest C that keeps all
-        coefficients at zero up to 100,000 times that. Without an l1 penalty it has 10
-        values, from the C at which the curvature of the penalty equals that of the
-        loss.
+        "path": 30 values, from where all coefficients are zero; 10 without l1 penalty.
     l1_ratio : float, default=0.0
         Share of the l1 penalty, from 0 (ridge) to 1 (lasso).
     {fit_intercept, standardize, class_weight}
     solver : {"auto", "fista", "ista", "nesterov", "gd", "newton", "sgd"}, \
 default="auto"
-        Accelerated ("fista", also called "nesterov") or plain proximal gradient descent
-        ("ista", "gd"), or stochastic gradient descent in batches ("sgd"); or Newton's
-        method, for a ridge penalty and few columns, which needs about ten updates.
-        "auto" is "fista", except along several values of C with a ridge penalty, at
-        least 10,000 rows and at most 50 coefficients: it is then Newton's method with
-        one Hessian per value, which needs a few updates at each. These runs have no
-        ``risk_path_`` and are not used if ``risk`` or ``loo`` is set.
-    {max_iter, tol, step_size}
-        With "newton" it is 1.
-    {batch_size, power_t, risk}
-        With "newton", "auto" computes no ``risk_path_`` and the other values raise an
-        error.
-    {risk_row_scales, loo, loo_correction, cv}
+        Accelerated ("fista", "nesterov") or plain ("ista", "gd") proximal gradient
+        descent, batches ("sgd"), or Newton's method for a ridge penalty and few
+        columns. "auto" is :doc:`usually "fista" </guide/classification>`.
+    {max_iter, tol, step_size, batch_size, power_t, risk, risk_row_scales, loo}
+    {loo_correction, cv}
     keep_data : bool, default=False
         Whether to keep a copy of the training data, which :meth:`coef_interval` and
         :meth:`coef_table` need.
@@ -94,7 +83,7 @@ default="auto"
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     sklearn.linear_model.LogisticRegression : The same model, with other solvers.
 
     References
@@ -178,41 +167,37 @@ class TrajectoryLinearSVC(InverselyPenalized):
 
         C sum_i w_i l(y_i, x_i'b) + ||b||^2 / 2,
 
-    with l the squared or the smoothed hinge, for every class against the rest if there
-    are more than two. The intercept is not penalised (LinearSVC penalises it, the less
-    the larger its ``intercept_scaling``). The plain hinge is not offered: it has no
-    curvature, which leave-one-out along the run needs.
+    with l the squared or the smoothed hinge, one against the rest for more than two
+    classes. Unlike that of LinearSVC, the intercept is not penalised. The plain hinge
+    is not offered: it has no curvature, which leave-one-out along the run needs. Read
+    more in the :doc:`user guide </guide/classification>`.
 
     Parameters
     ----------
     {C}
-        "path" is a geometric grid of 10 values, from the C at which the curvature of
-        the penalty equals that of the loss, up to 100,000 times that.
+        "path": 10 values, from where the penalty and the loss have equal curvature.
     loss : {"squared_hinge", "smoothed_hinge"}, default="squared_hinge"
-        With m = 1 - y x'b for labels y of -1 and 1: max(0, m)^2; or the hinge
-        max(0, m), rounded where 0 < m < ``smoothing``.
+        With m = 1 - y x'b for labels y of -1 and 1: max(0, m)^2, or the hinge max(0, m)
+        rounded over 0 < m < ``smoothing``.
     smoothing : float, default=0.5
         Length over which the smoothed hinge is rounded.
     {fit_intercept, standardize, class_weight}
-        With several classes a row has the same weight in all one-vs-rest problems,
-        whereas LinearSVC weights only the class against the rest.
+        Unlike in LinearSVC, a row has the same weight in all one-vs-rest problems.
     {solver, max_iter, tol, step_size, batch_size, power_t, risk, risk_row_scales, loo}
     {loo_correction, cv, keep_data, warm_start, n_jobs, random_state, verbose}
 
     Attributes
     ----------
-    {classes_, coef_, intercept_, coef_path_, intercept_path_, C_path_, objective_path_}
+    {classes_, coef_, coef_path_}
     {train_path_}
         The hinge is squared or smoothed, according to ``loss``.
-    {risk_path_, risk_se_path_, risk_mc_se_path_, risk_prediction_path_, risk_indices_}
-    {risk_target_, n_probes_, row_scale_share_, loo_path_, loo_se_path_}
-    {loo_prediction_path_, loo_indices_, loo_target_, cv_path_, cv_se_path_}
-    {cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_, iteration_}
-    {step_size_, n_features_in_, feature_names_in_}
+    {risk_path_, loo_path_, cv_path_, n_iter_, n_features_in_}
+
+    All other attributes are those of :class:`TrajectoryLogisticRegression`.
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     sklearn.svm.LinearSVC : The same model, by coordinate descent.
 
     References

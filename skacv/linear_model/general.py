@@ -91,52 +91,48 @@ class TrajectoryRegressor(SquaredErrorRegressor):
 
         (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha g(b),
 
-    with a loss l, a penalty g whose strength alpha multiplies, and a schedule of
-    updates, each from the package or your own (see "How to add a loss, a penalty, a
-    schedule, an estimate" in the documentation). Their properties are checked before
-    the run; leave-one-out and folds are then valid for every combination, and the
-    memory matrix [1]_ is valid if updates have derivatives.
+    with a loss l, a penalty g whose strength is multiplied by alpha, and a schedule of
+    updates, each from the package or :doc:`your own </extending>`. Their properties are
+    checked before the run. Leave-one-out and folds are then valid for every
+    combination, and the memory matrix [1]_ if updates have derivatives.
 
     Parameters
     ----------
     {alpha}
     loss : {"squared_error", "huber", "poisson"} or Loss, default="squared_error"
         Half the squared error; the Huber loss, linear beyond residuals of 1.35 (in
-        units of y); or half the Poisson deviance with a log link. Or a loss from
-        ``skacv.optim.losses`` or one of your own.
+        units of y); half the Poisson deviance with a log link; one of
+        ``skacv.optim.losses``; or :doc:`your own </extending>`.
     {penalty, schedule}
     fit_intercept : bool, default=True
-        Whether to fit an intercept. With the squared error X and y are centred by their
-        (weighted) means; otherwise it is the unpenalised coefficient of a column of
-        ones that is added to X.
-    {standardize, max_iter, tol, step_size, risk}
-        For losses other than the squared error: with probes, and with "auto" only if
-        that takes about as long as folds. It needs gradient steps and a loss with a
-        second derivative: for other runs "auto" computes no ``risk_path_`` and the
-        other values raise an error.
+        Whether to fit an intercept: by centring X and y for the squared error,
+        otherwise as the unpenalised coefficient of a column of ones.
+    {standardize, max_iter, tol, step_size}
+    risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
+        As in :class:`TrajectoryLasso`. Losses other than the squared error use probes,
+        with "auto" only if that is about as fast as folds; they need gradient steps and
+        a second derivative of the loss.
     {risk_row_scales, loo}
     loo_correction : bool, default=True
-        Whether to correct, at some iterates, the error of linearising the iterates
-        without a row around the recorded ones [2]_. Iterates are linearised if the loss
-        is not the squared error and there are more rows than columns. False is the
-        published method.
+        Whether to correct the :doc:`linearised </estimates>` leave-one-out runs of
+        losses other than the squared error at some iterates. False is the published
+        method [2]_.
     {cv, keep_data, warm_start, n_jobs, random_state, verbose}
 
     Attributes
     ----------
     {coef_, coef_path_, objective_path_}
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss on the training rows; with the squared error the whole of it, not
-        half.
+        Mean loss on the training rows; for the squared error the full square, not half.
     {alpha_path_}
         Zeros if there is no penalty.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean loss on unseen rows, with the loss of ``train_path_`` [1]_, from
-        the memory matrix of that loss [3]_.
+        Estimated mean loss on unseen rows, in the loss of ``train_path_``, from its
+        memory matrix [1]_, [3]_.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error of every iterate, with the loss of ``train_path_``. Exact
-        with the squared error, and with other losses if linearising would save little
-        time (see ``loo_correction``).
+        Leave-one-out error of every iterate, in the loss of ``train_path_``. Exact for
+        the squared error, otherwise :doc:`exact or linearised and corrected
+        </estimates>`.
     {n_iter_, n_features_in_}
 
     All other attributes are those of :class:`TrajectoryLasso`.
@@ -148,7 +144,7 @@ class TrajectoryRegressor(SquaredErrorRegressor):
     See Also
     --------
     TrajectoryClassifier : The classifier.
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
 
     References
     ----------
@@ -237,30 +233,23 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
 
         (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha g(b),
 
-    with a loss l, a penalty g whose strength alpha multiplies, and a schedule of
-    updates, each from the package or your own (see "How to add a loss, a penalty, a
-    schedule, an estimate" in the documentation). Their properties are checked before
-    the run; leave-one-out and folds are then valid for every combination. The
-    intercept, the coefficient of a column of ones, is not penalised.
+    with a loss l, a penalty g whose strength is multiplied by alpha, and a schedule of
+    updates, each from the package or :doc:`your own </extending>`. Their properties are
+    checked before the run. Leave-one-out and folds are then valid for every
+    combination. The intercept, the coefficient of a column of ones, is not penalised.
 
     Parameters
     ----------
     {alpha}
     loss : {"log", "squared_hinge", "smoothed_hinge"} or Loss, default="log"
-        The log loss, multinomial for more than two classes; the squared hinge; or the
-        hinge rounded over a length of 0.5. Or a loss from ``skacv.optim.losses`` or one
-        of your own: the two numbers in its ``labels`` encode the two classes, or each
-        class against the rest if there are more than two. A loss with coupled outputs
-        has one target per class, and needs at least three classes.
+        The (multinomial) log loss; the squared hinge; the hinge rounded over a length
+        of 0.5; one of ``skacv.optim.losses``; or :doc:`your own </extending>`, used one
+        against the rest for more than two classes unless it has coupled outputs.
     {penalty, schedule, fit_intercept, standardize, class_weight, max_iter, tol}
-    {step_size, risk}
-        With "newton", "auto" computes no ``risk_path_`` and the other values raise an
-        error.
-    {risk_row_scales, loo, loo_correction, cv, keep_data}
+    {step_size, risk, risk_row_scales, loo, loo_correction, cv, keep_data}
     warm_start : bool, default=False
-        Whether fitting again continues the recorded trajectory: with a larger
-        ``max_iter`` as one longer run; with another alpha, loss, penalty or schedule
-        from the last iterate on.
+        Whether ``fit`` continues the recorded run: with a larger ``max_iter`` as one
+        longer run; with another alpha, loss, penalty or schedule from the last iterate.
     {n_jobs}
     random_state : int, RandomState instance or None, default=None
         Controls the choice of left-out rows.
@@ -282,7 +271,7 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
     See Also
     --------
     TrajectoryRegressor : The regressor.
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
 
     References
     ----------
@@ -341,7 +330,7 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
         loss = named(self.loss, CLASSIFICATION)
         if loss.is_coupled and n_classes == 2:
             raise ValueError(
-                f"{type(loss).__name__} has a score for every class and needs at least "
-                "three classes, but y has two."
+                f"{type(loss).__name__} models a score for each class and needs at "
+                "least three classes, but y has two."
             )
         return loss

@@ -52,12 +52,11 @@ def numbered_groups(groups, n_features):
 def _numbered_lists(groups, n_features):
     members = [np.asarray(group) for group in groups]
     if not all(len(m) and np.issubdtype(m.dtype, np.integer) for m in members):
-        raise ValueError("Every list in groups must have indices of features in it.")
+        raise ValueError("Every list in groups must contain feature indices.")
     listed = np.concatenate([*members, np.empty(0, int)])
     if not np.array_equal(np.sort(listed), np.arange(n_features)):
         raise ValueError(
-            f"groups as lists must have each of the features 0 to {n_features - 1} in "
-            "exactly one of them."
+            f"groups must list each of the features 0 to {n_features - 1} exactly once."
         )
     numbers = np.empty(n_features, dtype=int)
     for number, features in enumerate(members):
@@ -73,18 +72,17 @@ class TrajectoryLasso(SquaredErrorRegressor):
 
         (1 / (2 n)) ||y - X b||^2 + alpha ||b||_1,
 
-    with (1 / sum w) sum_i w_i in place of 1 / n if rows are weighted, and ``sum_j v_j
-    |b_j|`` in place of ||b||_1 with ``penalty_weights`` v. One run gives all iterates;
-    ``risk_path_``, ``loo_path_`` and ``cv_path_`` estimate the error of each of them on
-    unseen rows, without a refit.
+    with (1 / sum w) sum_i w_i instead of 1 / n if rows are weighted, and ``sum_j v_j
+    |b_j|`` instead of ||b||_1 with ``penalty_weights`` v. One run gives all iterates;
+    ``risk_path_``, ``loo_path_`` and ``cv_path_`` estimate the error of each on unseen
+    rows, without a refit. Read more in the :doc:`user guide </guide/sparse>`.
 
     Parameters
     ----------
     {alpha}
-        "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
-        coefficients at zero down to 1e-3 of it.
+        "path": 30 values, from where all coefficients are zero down to 1e-3 of that.
     {penalty_weights}
-        The inverse absolute values of a first estimate give the adaptive lasso [3]_.
+        Inverse absolute values of a first estimate give the adaptive lasso [3]_.
     {fit_intercept, standardize}
     solver : {"fista", "ista"}, default="fista"
         Accelerated or plain proximal gradient descent [2]_.
@@ -100,35 +98,26 @@ class TrajectoryLasso(SquaredErrorRegressor):
     risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
         Part of ``risk_se_path_`` due to the random probes; zero if traces are exact.
     risk_residual_path_ : LowRankPath
-        Estimated held-out residuals (targets minus predictions) of every row at every
-        iterate, as low-rank factors ``temporal`` (n_iter_ + 1, n_modes) and ``spatial``
-        (n_modes, n_rows); rows with weight zero are not included. ``risk_path_`` is the
-        (weighted) mean of their squares, plus the small contribution of modes dropped
-        from the factors.
+        Estimated held-out residuals of every row at every iterate, as low-rank factors
+        ``temporal`` (n_iter_ + 1, n_modes) and ``spatial`` (n_modes, n_rows), without
+        rows of weight zero.
     {risk_prediction_path_, risk_indices_, risk_target_}
     risk_gram_ : ndarray of shape (n_iter_ + 1, n_iter_ + 1)
-        (Weighted) means over rows of products of the estimated held-out residuals of
-        two iterates. An affine combination of iterates with weights w has the estimated
-        risk w' risk_gram_ w. The diagonal is ``risk_path_`` without the contribution of
-        dropped modes.
+        Mean products of the estimated held-out residuals of two iterates. An affine
+        combination of iterates with weights w has the estimated risk w' risk_gram_ w.
     n_probes_ : int
         Number of random probes used; 0 if traces are exact.
     row_scale_share_ : float
-        Share, between 0 and 1, of the spread of the squared row norms in excess of
-        Gaussian rows with the same covariance. At 0 (Gaussian rows, or
-        ``risk_row_scales=False``) ``risk_path_`` is the published estimate.
+        Share, between 0 and 1, of the spread of squared row norms beyond that of
+        Gaussian rows. At 0 ``risk_path_`` is the published estimate.
     {loo_path_, loo_se_path_, loo_prediction_path_, loo_indices_, loo_target_, cv_path_}
     {cv_se_path_, cv_fold_path_, cv_prediction_path_}
-        If there are many more rows than columns, and ``loo``, ``risk`` and
-        ``keep_data`` are False, the run uses only second moments of the data:
-        predictions are then computed from X, which is not copied, when they are
-        accessed by the index of the iterate.
     {cv_indices_, cv_target_, n_iter_, iteration_, step_size_, n_features_in_}
     {feature_names_in_}
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     sklearn.linear_model.Lasso : The same model, by coordinate descent.
 
     References
@@ -194,15 +183,13 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
         (1 / (2 n)) ||y - X b||^2
         + alpha (l1_ratio ||b||_1 + (1 - l1_ratio) ||b||^2 / 2),
 
-    with (1 / sum w) sum_i w_i in place of 1 / n if rows are weighted, and the penalty
-    of b_j multiplied by v_j with ``penalty_weights`` v.
+    with (1 / sum w) sum_i w_i instead of 1 / n if rows are weighted, and the penalty of
+    b_j multiplied by v_j with ``penalty_weights`` v.
 
     Parameters
     ----------
     {alpha}
-        "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
-        coefficients at zero (with ``l1_ratio`` taken as at least 1e-3) down to 1e-3 of
-        it.
+        "path": 30 values, from where all coefficients are zero down to 1e-3 of that.
     l1_ratio : float, default=0.5
         Share of the l1 norm, from 0 (ridge) to 1 (lasso).
     {penalty_weights, fit_intercept, standardize, solver, max_iter, tol, step_size}
@@ -217,7 +204,7 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     sklearn.linear_model.ElasticNet : The same model, by coordinate descent.
 
     References
@@ -277,23 +264,19 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
 
         (1 / (2 n)) ||y - X b||^2 + alpha sum_g v_g ||b_g||,
 
-    with ||b_g|| the Euclidean norm of the coefficients of group g, which are either all
-    zero or all nonzero, and with (1 / sum w) sum_i w_i in place of 1 / n if rows are
-    weighted.
+    with ||b_g|| the Euclidean norm of the coefficients of group g, which are all zero
+    or all nonzero, and (1 / sum w) sum_i w_i instead of 1 / n if rows are weighted.
 
     Parameters
     ----------
     {alpha}
-        "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
-        penalised groups at zero down to 1e-3 of it.
+        "path": 30 values, from where all penalised groups are zero down to 1e-3 of it.
     groups : int, array-like of shape (n_features,) or list of array-like, default=1
-        The groups of features: a label for every feature; or a list of features for
-        every group; or an int, the size of consecutive groups (the last one may be
-        smaller). 1 is the lasso.
+        A label for every feature; or a list of feature indices for every group; or the
+        size of consecutive groups, of which the last may be smaller. 1 is the lasso.
     group_weights : array-like of shape (n_groups,), default=None
-        Nonnegative weights v_g, in the order of the sorted labels or of the lists. A
-        group with weight zero is not penalised. None: the square root of the size of
-        the group.
+        Nonnegative weights v_g, in the order of the sorted labels or of the lists; zero
+        means unpenalised. None: the square roots of the group sizes.
     {fit_intercept, standardize, solver, max_iter, tol, step_size, risk}
     {risk_row_scales, loo, cv, keep_data, warm_start, n_jobs, random_state, verbose}
 
@@ -305,7 +288,7 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     TrajectoryLasso : The same model with every feature as a group.
 
     References

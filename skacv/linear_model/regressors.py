@@ -28,42 +28,39 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
 
         sum_i w_i scale H((y_i - x_i'b) / scale) + alpha ||b||^2,
 
-    H(z) = z^2 for \|z\| < epsilon, else 2 epsilon \|z\| - epsilon^2.
+    H(z) = z^2 for \|z\| < epsilon, else 2 epsilon \|z\| - epsilon^2. Read more in the
+    :doc:`user guide </guide/classification>`.
 
     Parameters
     ----------
     {alpha}
     epsilon : float, default=1.35
-        Residuals beyond ``epsilon * scale`` have a linear loss; at least 1.
+        Residuals beyond ``epsilon * scale`` have linear loss; at least 1.
     scale : float or "auto", default="auto"
-        Scale of the residuals, in units of y. "auto": 1.4826 times the (weighted)
-        median distance of y from its median (the standard deviation if that is zero).
-        It is too large if X explains much of y; ``HuberRegressor().fit(X, y).scale_``
-        is an alternative. It does not change when rows are left out.
+        Scale of the residuals, in units of y. "auto", 1.4826 times the median distance
+        of y from its median, is too large if X explains much of y;
+        ``HuberRegressor().fit(X, y).scale_`` is an alternative.
     {fit_intercept, standardize, solver, max_iter, tol, step_size, batch_size, power_t}
     {risk, risk_row_scales, loo, loo_correction, cv, keep_data, warm_start, n_jobs}
     {random_state, verbose}
 
     Attributes
     ----------
-    {coef_, intercept_}
+    {coef_, coef_path_}
     scale_ : float
         The scale used.
-    {coef_path_, intercept_path_, alpha_path_}
     objective_path_ : ndarray of shape (n_iter_ + 1,)
         The objective times ``scale_``, divided by twice the sum of weights.
-    {train_path_, risk_path_, risk_se_path_, risk_mc_se_path_}
     risk_residual_path_ : LowRankPath
         Targets minus ``risk_prediction_path_``, as low-rank factors ``temporal``
         (n_iter_ + 1, n_modes) and ``spatial`` (n_modes, n_rows).
-    {risk_prediction_path_, risk_indices_, risk_target_, n_probes_, row_scale_share_}
-    {loo_path_, loo_se_path_, loo_prediction_path_, loo_indices_, loo_target_, cv_path_}
-    {cv_se_path_, cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_}
-    {iteration_, step_size_, n_features_in_, feature_names_in_}
+    {train_path_, risk_path_, loo_path_, cv_path_, n_iter_, n_features_in_}
+
+    All other attributes are those of :class:`TrajectoryPoissonRegressor`.
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     sklearn.linear_model.HuberRegressor : The same model, with a fitted scale.
 
     Notes
@@ -166,27 +163,23 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
 
         (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha ||b||^2 / 2,
 
-    with l half the Poisson deviance under a log link.
+    with l half the Poisson deviance under a log link. Read more in the :doc:`user guide
+    </guide/classification>`.
 
     Parameters
     ----------
     {alpha, fit_intercept, standardize}
     solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, Newton's method (for few
-        columns; a step that raises the objective is halved), or stochastic gradient
-        descent in batches.
+        Accelerated or plain gradient descent, Newton's method for few columns (it
+        halves steps that raise the objective), or stochastic gradient descent in
+        batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L, where L is the largest eigenvalue of X'WX times the largest
-        count (the curvature is the mean, which is otherwise unbounded), plus the
-        curvature of the penalty; with a margin of 2% if X has more than 128 rows and
-        columns. With "sgd" it is half of 1 / L, where L is the expected smoothness of
-        batches [3]_; with "newton" it is 1.
-    {batch_size, power_t, risk}
-        With "newton", "auto" computes no ``risk_path_`` and the other values raise an
-        error.
-    {risk_row_scales, loo, loo_correction, cv, keep_data, warm_start, n_jobs}
-    {random_state, verbose}
+        "auto" is 1 / L, with L the largest eigenvalue of X'WX times the largest count,
+        plus the curvature of the penalty; with "sgd" half of 1 / L for the expected
+        smoothness L of batches [3]_; with "newton" 1.
+    {batch_size, power_t, risk, risk_row_scales, loo, loo_correction, cv, keep_data}
+    {warm_start, n_jobs, random_state, verbose}
 
     Attributes
     ----------
@@ -199,7 +192,7 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     sklearn.linear_model.PoissonRegressor : The same model, by L-BFGS.
 
     References

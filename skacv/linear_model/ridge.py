@@ -45,65 +45,46 @@ class IterativeRidge(SquaredErrorRegressor):
 
         ||y - X b||^2 + alpha ||b||^2,
 
-    with rows weighted by ``sample_weight``. ``alpha=0`` is least squares, with early
-    stopping as the only regularisation. Updates are linear in y: if X has at most 2000
-    rows or columns, one eigendecomposition gives ``risk_path_`` without random probes
-    and leave-one-out for every row. See ``risk`` and ``loo`` for the exceptions.
+    with rows weighted by ``sample_weight``. ``alpha=0`` is least squares, regularised
+    by early stopping only. Updates are linear in y: if X has at most 2000 rows or
+    columns, one eigendecomposition gives ``risk_path_`` without random probes and
+    leave-one-out for every row. Read more in the :doc:`user guide </guide/regression>`.
 
     Parameters
     ----------
     {alpha}
-        "path" is a geometric grid of 10 values, from n times the largest eigenvalue of
-        X'X / n down to 1e-3 of that; with "newton" of 41 values, down to 1e-10 of that.
+        "path": 10 values, from the largest eigenvalue of X'X down; 41 with "newton".
     {fit_intercept, standardize}
     solver : {"gd", "nesterov", "heavy_ball", "eigenpro", "newton"}, default="gd"
-        Gradient descent, Nesterov's acceleration, Polyak's heavy ball, EigenPro or
-        Newton's method. EigenPro multiplies gradients by a preconditioner that reduces
-        the largest eigenvalues of a subsample of the rows to about the next one [2]_,
-        so that ill-conditioned features need few updates. With Newton's method one
-        update gives the exact solution at a value of alpha, from one eigendecomposition
-        per fit; there is no ``risk_path_``, and leave-one-out refits without each row.
+        Gradient descent, Nesterov's acceleration, Polyak's heavy ball, :doc:`EigenPro
+        </guide/regression>` [2]_ for ill-conditioned features, or Newton's method: the
+        exact solution in one update, without ``risk_path_``.
     momentum : float, default=0.9
-        Momentum of the heavy ball, not used by other solvers.
+        Momentum of the heavy ball; other solvers ignore it.
     n_components : int or "auto", default="auto"
-        Number of top eigenvectors of the subsample that EigenPro preconditions. "auto"
-        is a tenth of the rows of the subsample or of the columns, whichever are fewer,
-        at most 100. 0 is gradient descent.
+        Number of top eigenvectors that EigenPro preconditions; 0 is gradient descent.
+        "auto": a tenth of the smaller side of the subsample, at most 100.
     subsample_size : int or "auto", default="auto"
-        Number of rows from which EigenPro's preconditioner is computed. They cannot be
-        left out: ``risk_path_``, ``loo_path_`` and ``cv_path_`` are averages over the
-        other rows. "auto" is a tenth of the rows, but at least 500 and at most 2000,
-        and never more than a third of the rows.
+        Number of rows for EigenPro's preconditioner, which error paths exclude. "auto"
+        is a tenth of the rows, between 500 and 2000, and at most a third of them.
     batch_size : int or None, default=None
-        Number of rows in a batch, for EigenPro; each iterate is the result of a pass
-        through all batches. Batches are drawn once; X and y are centred by the means of
-        all rows. None: every update uses all rows. With batches, alpha must be a single
-        number, and ``warm_start`` must keep the batches, alpha and step size.
+        Number of rows per batch of EigenPro; an iterate is then the result of a pass
+        over batches that are drawn once, at a single alpha. None: every update uses all
+        rows.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
-        "auto" is 1 / (L + alpha / n), where L is the largest eigenvalue of X'X / n (X
-        centred), with a margin of 2% if X has more than 128 rows and columns. With
-        "eigenpro" it is the same for the preconditioned matrix, or with batches the
-        step of EigenPro 2. It depends on X only: the estimates do not hold for a step
-        size that depends on y. If the run without a fold or a row would diverge, it is
-        the largest stable step instead.
+        "auto" is 1 / (L + alpha / n), with L the largest eigenvalue of X'X / n (X
+        centred; preconditioned with "eigenpro"), or less if a run without a row or fold
+        needs it. It must not depend on y.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces in ``risk_path_`` are computed: from the eigenvalues of X'X / n,
-        or with EigenPro of the preconditioned matrix ("exact"); with random probes,
-        added until their standard error is below the standard error of the estimate
-        ("hutchinson"); or with a given number of random probes. "auto" and True: from
-        the eigenvalues if X has at most 2000 rows or columns, otherwise with probes.
-        EigenPro along several alphas has no common eigenvalues: its traces are computed
-        as in :class:`TrajectoryLasso`. With batches, 40 (or the given number of) random
-        label vectors are fitted along with y, and "exact" raises an error. False: no
-        ``risk_path_``.
+        Traces in ``risk_path_``: from eigenvalues ("exact"), by random probes up to the
+        needed precision ("hutchinson"), by a number of probes, or none (False). "auto"
+        and True: "exact" with up to 2000 rows or columns.
     {risk_row_scales}
     loo : {"auto"}, bool or int, default="auto"
-        Rows to leave out, one at a time, along the path, from one eigendecomposition of
-        X'X or XX', whichever is smaller: every row (True), a given number of rows drawn
-        at random, or none (False). "auto": every row, up to 10,000; if X has more than
-        2000 rows and columns, as many as are cheap. With batches, or EigenPro along
-        several alphas, every left-out row needs a run without it.
+        Rows to leave out, one at a time: all (True), a number of random rows, or none
+        (False). "auto": all, up to 10,000, from one eigendecomposition, or as many as
+        :doc:`are cheap </estimates>`.
     {cv, keep_data, warm_start, n_jobs}
     random_state : int, RandomState instance or None, default=None
         Controls the random probes, the choice of left-out rows, and EigenPro's
@@ -123,21 +104,20 @@ class IterativeRidge(SquaredErrorRegressor):
     {risk_path_}
         With several targets, the mean over the targets.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error of every iterate, averaged over the targets. Exact. With
-        EigenPro, the preconditioner, step and batches are those of the run on all rows,
-        and the rows of the subsample are not left out.
+        Leave-one-out error of every iterate, exact, averaged over the targets. With
+        EigenPro the preconditioner, step and batches are those of the run on all rows.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_targets])
         Prediction for every left-out row by the iterates fitted without it.
     risk_residual_path_ : LowRankPath
-        With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets); with
-        EigenPro its rows are those outside the subsample.
+        With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets);
+        EigenPro's subsample has no residuals.
     {n_iter_, n_features_in_}
 
     All other attributes are those of :class:`TrajectoryLasso`.
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     sklearn.linear_model.Ridge : The same model, solved directly.
 
     References
@@ -271,12 +251,11 @@ class RidgeEigenPro(Solver):
             return
         if not all(phase.same_rule(phases[0]) for phase in phases):
             raise ValueError(
-                "batch_size needs a single alpha, and warm_start=True the same alpha, "
-                "step and batches as before: the estimates need passes that are all "
-                "alike."
+                "batch_size needs a single alpha, and with warm_start=True the same "
+                "alpha, step and batches as before: the estimates need equal passes."
             )
         if self.is_exact:
             raise ValueError(
-                'risk="exact" needs all rows at a time. With batch_size the estimate '
-                'takes random labels: use risk="auto", or the number of labels.'
+                'risk="exact" needs updates on all rows. With batch_size the estimate '
+                'uses random labels: set risk="auto" or the number of labels.'
             )
