@@ -27,28 +27,24 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     """Kernel classification by EigenPro, with leave-one-out along the run.
 
     The algorithm is that of :class:`KernelEigenProRegressor`, applied to labels: least
-    squares on labels coded as -1 and 1 for two classes, or as one indicator (0 or 1)
-    per class for more; or kernel logistic regression (``loss="log"``). All outputs are
-    fitted in one run.
+    squares on labels coded as -1 and 1 for two classes, or as an indicator (0 or 1) per
+    class for more; or kernel logistic regression (``loss="log"``). All outputs are
+    fitted in one run. Read more in the :doc:`user guide </guide/kernels>`.
 
     Parameters
     ----------
     {kernel, gamma, degree, coef0}
     loss : {"squared_error", "log"}, default="squared_error"
-        Least squares on coded labels, or the log loss. With least squares,
-        ``probability_scale_`` times the decision function gives the log odds of
-        ``predict_proba``; without held-out rows, the class shares that it estimates are
-        clipped and normalised. With the log loss, leave-one-out needs one run per
-        left-out row: ``cv`` is faster.
+        Least squares on coded labels, whose decisions times ``probability_scale_`` are
+        log odds, or the log loss, for which ``cv`` is faster than ``loo``: it needs one
+        run per left-out row.
     alpha : float, array-like or "path", default=0.0
-        Strength of the ridge penalty, which is alpha ||f||^2 added to the sum of
-        squared errors, or alpha ||f||^2 / 2 added to the sum of log losses. With 0
-        early stopping is the only regularisation. A sequence of values is fitted in one
-        warm-started trajectory from the largest to the smallest, whatever its order,
-        with ``max_iter`` epochs at each value; "path" is a geometric grid of 10 values.
+        Strength of a penalty alpha ||f||^2 added to the sum of squared errors, or half
+        of that added to the sum of log losses; or a sequence for one warm-started run,
+        largest first; "path": 10 values.
     fit_intercept : bool, default=True
-        Whether to fit an unpenalised intercept: by centring the kernel and the targets
-        for the squared error, by separate updates for the log loss.
+        Whether to fit an unpenalised intercept, by centring the kernel and the targets,
+        or for the log loss by separate updates.
     {standardize, class_weight, n_centers, solver, n_components, subsample_size}
     {batch_size, step_size, max_iter, patience, tol, loo, n_probes, cv, store_every}
     {warm_start, memory_budget, n_jobs, random_state, verbose}
@@ -58,28 +54,23 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     {classes_}
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Dual coefficients of the iterate in use, the best after ``fit``.
-    {intercept_, X_fit_, center_indices_}
     dual_coef_path_ : ndarray of shape (n_stored, n_samples, n_outputs)
         Dual coefficients of the iterates that are kept; row 0 is the start.
-    {stored_iterations_, intercept_path_, alpha_path_, objective_path_, train_path_}
-    {rkhs_norm_path_, loo_path_, loo_se_path_, loo_mc_se_path_, loo_prediction_path_}
-    {loo_indices_, loo_target_}
     loo_error_path_ : ndarray of shape (n_iter_ + 1,)
         Share of the left-out rows that are misclassified.
     probability_scale_ : float or None
-        Factor that turns the decision function of the iterate in use into log odds: the
-        maximum likelihood estimate [2]_ on its held-out decisions, from ``cv`` if there
-        are any, otherwise from ``loo``. 1 with the log loss, None if no row was held
-        out.
-    {cv_path_, cv_se_path_, cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_}
-    {df_path_, kernel_, gamma_, kernels_, gammas_, gamma_scores_, n_components_}
-    {subsample_indices_, batch_size_, batch_indices_, critical_batch_size_, step_size_}
-    {top_eigenvalue_, n_iter_, iteration_, n_features_in_, feature_names_in_}
+        Factor from decisions to log odds, fitted by maximum likelihood [2]_ to held-out
+        decisions of ``cv``, or else ``loo``. 1 with the log loss, None without held-out
+        rows.
+    {loo_path_, loo_prediction_path_, cv_path_, cv_prediction_path_, n_iter_}
+    {n_features_in_}
+
+    All other attributes are those of :class:`KernelEigenProRegressor`.
 
     See Also
     --------
     KernelEigenProRegressor : The regressor.
-    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Keeps the iterate with the smallest estimated risk.
     sklearn.svm.SVC : The same functions, with the hinge loss.
 
     References

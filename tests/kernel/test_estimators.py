@@ -27,20 +27,6 @@ def data(rng):
     return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(150)
 
 
-# What both estimators have and say in words of their own: shapes, and what a
-# prediction is.
-OWN_WORDS = {
-    "intercept_",
-    "intercept_path_",
-    "dual_coef_",
-    "dual_coef_path_",
-    "loo_prediction_path_",
-    "loo_target_",
-    "cv_prediction_path_",
-    "cv_target_",
-}
-
-
 def documented(model, section):
     """Entries of a section of the docstring: what is said, by what it is said of."""
     text = inspect.cleandoc(model.__doc__).split(f"{section}\n{'-' * len(section)}\n")[
@@ -59,11 +45,6 @@ def test_what_both_have_is_documented_in_the_same_words():
     differing = {name for name in here if here[name] != there.get(name)}
     assert differing == {"alpha", "fit_intercept"}
     assert there.keys() - here.keys() == {"loss", "class_weight"}
-    here, there = (documented(model, "Attributes") for model in models)
-    differing = {name for name in here if here[name] != there.get(name)}
-    assert differing == OWN_WORDS
-    own = {"classes_", "loo_error_path_", "probability_scale_"}
-    assert there.keys() - here.keys() == own
 
 
 def state(model):

@@ -282,7 +282,7 @@ def test_consecutive_groups(data):
         ({"groups": [[0, 1, 2, 3, 4], [4, 5, 6, 7]]}, "exactly once"),
         ({"groups": [list(range(8)), []]}, "must contain feature indices"),
         ({"groups": [["a", "b"], ["c"]]}, "must contain feature indices"),
-        ({"groups": []}, "must have each of the features|a label for each"),
+        ({"groups": []}, "must list each of the features|a label for each"),
         ({"groups": 0}, "groups"),
         ({"group_weights": [1.0, 2.0]}, r"shape \(4,\), one weight for each of the gr"),
         ({"group_weights": [1.0, -2.0, 1, 1]}, "finite and not negative"),

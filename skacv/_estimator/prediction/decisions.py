@@ -226,7 +226,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         coverage: ArrayLike = 0.9,
         method: Literal["lac", "aps"] = "lac",
     ) -> np.ndarray:
-        """Prediction sets: the classes that a row may have, from held-out rows.
+        """Prediction sets: the classes that a row may belong to, from held-out rows.
 
         Parameters
         ----------
@@ -240,8 +240,8 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1), if there are too few held-out rows (or groups)
-            for it, or if fit held out no rows.
+            If coverage is not in (0, 1), there are too few held-out rows (or groups)
+            for it, or fit held out no rows.
 
         References
         ----------

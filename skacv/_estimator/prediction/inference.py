@@ -35,32 +35,11 @@ class CoefficientInference:
         covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
     ) -> np.ndarray:
-        """Confidence intervals of coefficients, from the one run.
+        """Confidence intervals of coefficients, from a single run.
 
-        An iterate b_t is biased by the penalty and by early stopping. How this is
-        corrected depends on what is known of the covariance of the columns.
-
-        "sample": by the covariance of the training rows. A step that corrects the bias
-        is then one of Newton's method for the loss without its penalty; repeated, it
-        ends at the unpenalised minimum, with any iterate. For the squared error,
-        estimate, standard error and interval are those of least squares. For other
-        losses the covariance matrix of the estimate is phi (X'DX)^-1, with D the second
-        derivatives of the losses of the rows and phi the sum of the squares of their
-        first derivatives over that of D_i (1 - h_i), with h_i the leverages.
-
-        Known covariance: let e_t be the held-out residuals that the memory matrix
-        estimates. The debiased coefficient
-
-            Z_tj = b_tj + w_j'e_t,        w_j = X Omega_j / n,
-
-        with Omega the inverse of the covariance, is approximately normal around the
-        true coefficient, with standard error ||e_t|| sqrt(Omega_jj) / n [1]_. For other
-        losses of y - x'b, e_t = n K^-1 Psi with Psi the derivatives of the loss and K
-        the matrix of [3]_.
-
-        "nodewise": the same, where w_j are the residuals of a lasso of column j on the
-        others, divided by their inner product with the column [2]_. This needs columns
-        that are not strongly correlated.
+        An iterate b_t is biased by the penalty and by early stopping. How the bias is
+        removed depends on what is known about the covariance of the columns (see the
+        notes, and :doc:`the guide </guide/coefficients>`).
 
         Parameters
         ----------
@@ -73,12 +52,11 @@ class CoefficientInference:
             The iterate to debias; None means the one in use.
         covariance : {"auto", "sample", "nodewise"} or array-like of shape \
 (n_features, n_features), default="auto"
-            The covariance matrix of the features, if it is known, or how to do without.
-            "auto": "sample" with more than two rows to a column, otherwise "nodewise".
+            The covariance matrix of the features if it is known, or a method without
+            it. "auto": "sample" with more than two rows per column, else "nodewise".
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            Rows without a target. The covariance is then estimated from these and the
-            training rows, and taken as known; together they must be more than 1.5 times
-            as many as the features.
+            Rows without a target. The covariance is then estimated from all rows, which
+            must be more than 1.5 times as many as the features, and treated as known.
 
         Returns
         -------
@@ -89,15 +67,38 @@ class CoefficientInference:
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1); if the estimator was fitted without
-            ``keep_data=True``; if rows have unequal weights; or if the covariance does
-            not match the columns.
+            If coverage is not in (0, 1), the fit had no ``keep_data=True``, rows have
+            unequal weights, or the covariance does not match the columns.
 
         Warns
         -----
         UserWarning
             If columns are constant or linear combinations of others: their estimates
             and intervals are NaN.
+
+        Notes
+        -----
+        **"sample"**: by the covariance of the training rows. The correction is a Newton
+        step for the loss without its penalty; repeated, it ends at the unpenalised
+        minimum from any iterate. For the squared error, estimate, standard error and
+        interval are those of least squares. For other losses the covariance matrix of
+        the estimate is phi (X'DX)^-1, with D the second derivatives of the losses of
+        the rows and phi the sum of the squares of their first derivatives divided by
+        the sum of D_i (1 - h_i), with h_i the leverages.
+
+        **Known covariance**: let e_t be the held-out residuals that the memory matrix
+        estimates. The debiased coefficient
+
+            Z_tj = b_tj + w_j'e_t,        w_j = X Omega_j / n,
+
+        with Omega the inverse of the covariance, is approximately normal around the
+        true coefficient, with standard error ||e_t|| sqrt(Omega_jj) / n [1]_. For other
+        losses of y - x'b, e_t = n K^-1 Psi with Psi the derivatives of the loss and K
+        the matrix of [3]_.
+
+        **"nodewise"**: the same, with w_j the residuals of a lasso of column j on the
+        others, divided by their inner product with the column [2]_. It needs columns
+        that are not strongly correlated.
 
         References
         ----------
@@ -144,16 +145,9 @@ class CoefficientInference:
         Returns
         -------
         DataFrame, or dict of ndarray
-            ``column`` (names if X had them), ``coef`` of the iterate, the debiased
-            ``estimate``, its ``standard_error``, ``z`` and ``p_value`` for the
-            hypothesis that the coefficient is zero, and the ends ``lower`` and
-            ``upper`` of the interval: each of shape (n_columns,) or (n_columns,
-            n_targets). If ``columns`` is None, a last row has the "intercept", except
-            with "nodewise", and for classifiers with a known covariance. A dict without
-            pandas, or with several targets. For a logistic model the standard error is
-            for a known scale c_t, on which z and ``p_value`` do not depend; the
-            interval includes the uncertainty of c_t. With "sample", z is compared with
-            Student's distribution of n - p degrees of freedom, the intercept counted.
+            ``column``, ``coef`` of the iterate, the debiased ``estimate``, its
+            ``standard_error``, ``z``, ``p_value`` and interval ``lower`` to ``upper``:
+            each (n_columns,) or (n_columns, n_targets). A dict without pandas.
 
         Raises
         ------
@@ -164,7 +158,16 @@ class CoefficientInference:
         -----
         UserWarning
             If columns are constant or linear combinations of others: all numbers in
-            their rows but ``coef`` are NaN.
+            their rows except ``coef`` are NaN.
+
+        Notes
+        -----
+        The tests are of whether a coefficient is zero. With "sample", z is compared
+        with Student's distribution with n - p degrees of freedom, the intercept
+        counted. If ``columns`` is None, the last row is the "intercept", except with
+        "nodewise", and for classifiers with a known covariance. For a logistic model
+        the standard error is for a known scale c_t, which z and ``p_value`` do not
+        depend on; the interval includes the uncertainty of c_t.
         """
         check_coverage(coverage)
         check_is_about_truth(self)
@@ -193,11 +196,11 @@ class CoefficientInference:
             Z = b_0 + d'b_t + w'e_t,
 
         where w is X Omega d / n if the covariance is known. With "sample" it is the
-        prediction of the unpenalised minimum. With "nodewise", d'b is turned into a
+        prediction of the unpenalised minimum. With "nodewise", d'b is written as a
         coefficient: with v = d / ||d||^2, in units of the columns' standard
         deviations, X b is (X v) d'b + X (I - v d') b, and w are the residuals of a
         lasso of the column X v on the columns of X (I - v d'), divided by their inner
-        product with X v. The standard error includes the intercept's.
+        product with X v. The standard error includes that of the intercept.
 
         Parameters
         ----------
@@ -211,9 +214,8 @@ class CoefficientInference:
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y. The length of an interval grows as the
-            square root of d' Omega d / n, and is large for rows with many large
-            entries.
+            Lower and upper ends, in units of y. Lengths grow with the square root of
+            d' Omega d / n, so they are large for rows with many large entries.
 
         Raises
         ------
@@ -223,7 +225,7 @@ class CoefficientInference:
         Warns
         -----
         UserWarning
-            If rows lie along directions in which the training rows hardly vary: their
+            If rows lie in directions in which the training rows hardly vary: their
             intervals are NaN.
 
         Examples
@@ -263,6 +265,35 @@ class LogisticInference:
     ) -> np.ndarray:
         """Confidence intervals of the coefficients of a logistic model, from one run.
 
+        They are valid if the logistic model for the second of ``classes_`` is true, log
+        odds are about normal over the rows, and rows are independent and identically
+        distributed.
+
+        Parameters
+        ----------
+        {columns, coverage, iteration, covariance, X_unlabelled}
+
+        Returns
+        -------
+        ndarray of shape (n_columns, 2)
+            Lower and upper ends. They contain zero exactly if the test of
+            :meth:`coef_table` does not reject it, and are unbounded if the labels do
+            not determine the scale of the coefficients.
+
+        Raises
+        ------
+        ValueError
+            As in :meth:`TrajectoryLasso.coef_interval`, if there are more than two
+            classes, or with "sample" if the columns separate the classes.
+
+        Warns
+        -----
+        UserWarning
+            If columns are constant or linear combinations of others: their intervals
+            are NaN.
+
+        Notes
+        -----
         A debiased iterate Z_t is approximately normal around c_t times the true
         coefficients [1]_, [2]_, where
 
@@ -275,39 +306,11 @@ class LogisticInference:
         share of the linear dependence of the labels on the features that U explains, by
         comparison with least squares if there are two rows per column, and with
         "nodewise" and fewer rows as if the coefficients were unrelated to the principal
-        components of X [3]_. The intervals include the uncertainty of c_t (Fieller):
-        they contain zero exactly if the test of :meth:`coef_table` does not reject it,
-        and they are unbounded if the labels do not determine the scale of the
-        coefficients.
+        components of X [3]_. The intervals include the uncertainty of c_t (Fieller).
 
         With "sample", Z_t is the maximum likelihood estimate, as in
         :meth:`TrajectoryLasso.coef_interval`, and c_t is the scale at that point: one
-        if columns are few, and more with more columns.
-
-        Parameters
-        ----------
-        {columns, coverage, iteration, covariance, X_unlabelled}
-
-        Returns
-        -------
-        ndarray of shape (n_columns, 2)
-            Lower and upper ends. They are valid if the logistic model for the second of
-            ``classes_`` is true, log odds are about normal over the rows, and rows are
-            independent and identically distributed.
-
-        Raises
-        ------
-        ValueError
-            If coverage is not in (0, 1); if there are more than two classes; if the
-            estimator was fitted without ``keep_data=True``; if rows have unequal
-            weights; if the covariance does not match the columns; with "sample", if the
-            columns separate the classes.
-
-        Warns
-        -----
-        UserWarning
-            If columns are constant or linear combinations of others: their intervals
-            are NaN.
+        with few columns, and larger with more.
 
         References
         ----------
@@ -351,7 +354,7 @@ class CoefficientTests:
         covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
     ) -> Any:
-        """Tests of whether coefficients are zero, from the one run.
+        """Tests of whether coefficients are zero, from a single run.
 
         If the target depends on the features only through x'b, a debiased iterate is
         approximately normal around a multiple of b, for any loss [1]_. For a zero
@@ -364,18 +367,15 @@ class CoefficientTests:
         Returns
         -------
         DataFrame, or dict of ndarray of shape (n_columns,)
-            ``column`` (names if X had them), ``coef`` of the iterate, the debiased
-            ``estimate`` up to a common factor, its ``standard_error``, ``z`` and the
-            two-sided ``p_value`` for the hypothesis that the coefficient is zero. A
+            ``column``, ``coef`` of the iterate, the debiased ``estimate`` up to a
+            common factor, its ``standard_error``, ``z`` and two-sided ``p_value``. A
             dict without pandas.
 
         Raises
         ------
         ValueError
-            If there are more than two classes; if the estimator was fitted without
-            ``keep_data=True``; if rows have unequal weights; if the covariance does not
-            match the columns; with "sample", if the loss has no single minimum without
-            a penalty.
+            As in :meth:`TrajectoryLasso.coef_interval`, if there are more than two
+            classes, or with "sample" if the unpenalised loss has no unique minimum.
 
         Warns
         -----
@@ -424,9 +424,8 @@ def check_is_about_truth(fitted):
     loss = fitted._data.problem.loss
     if not is_classifier(fitted) and not loss.is_of_residual:
         raise ValueError(
-            "Debiased coefficients are those of the true model where the loss is "
-            f"one of y - x'b (its is_of_residual says so), which the {loss.name} "
-            "is not."
+            "Debiased coefficients estimate those of the true model only if the loss "
+            f"depends on y - x'b (is_of_residual=True), but the {loss.name} does not."
         )
 
 
@@ -459,4 +458,4 @@ def as_frame(table):
 def check_coverage(coverage):
     """Raise on an invalid coverage."""
     if checked_coverage(coverage).ndim:
-        raise ValueError(f"coverage must be one number here, got {coverage!r}.")
+        raise ValueError(f"coverage must be a single number here, got {coverage!r}.")

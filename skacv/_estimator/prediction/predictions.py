@@ -42,7 +42,7 @@ class RecordedModel(FittedState):
         Returns
         -------
         ndarray of int
-            Rows of the paths, in order: all of them; after :meth:`drop_record` the one
+            Rows of the paths, in order: all, or after :meth:`drop_record` only the one
             in use.
         """
         check_usable(self)
@@ -86,7 +86,7 @@ class RecordedModel(FittedState):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the mean, not negative. None: equal weights.
+            Nonnegative weights of the rows in the mean. None: equal weights.
 
         Returns
         -------
@@ -96,8 +96,8 @@ class RecordedModel(FittedState):
         Raises
         ------
         ValueError
-            If X, y and sample_weight have different lengths, if y has other outputs or
-            labels than in fit, or if all weights are zero.
+            If X, y and sample_weight differ in length, y has other outputs or labels
+            than in fit, or all weights are zero.
         """
         check_usable(self)
         y = validated_target(y, is_classifier(self))
@@ -238,48 +238,45 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
     def predict_interval(
         self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
     ) -> np.ndarray:
-        """Prediction intervals of the iterate in use, from the one run.
+        """Prediction intervals of the iterate in use, from a single run.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         {coverage}
         method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
-            "auto": the first of the next four for which the fit has computed what it
-            needs, in this order. "jackknife+": quantiles over the held-out rows of the
-            prediction without the row, plus and minus its held-out residual [1]_; the
-            runs without each row are repeated up to the iterate in use, which needs
-            ``keep_data=True``. Kernel machines keep their rows in any case, unless the
-            kernel is precomputed; where their ``loo_path_`` is exact it takes one more
-            eigendecomposition instead, otherwise an int as ``loo`` keeps the number of
-            runs small.
-            "loo": the prediction plus and minus a quantile of the held-out residuals.
-            "cv": the same with the residuals of rows held out in folds; runs on fewer
-            rows make these somewhat too large, and a row that several folds hold out
-            counts each time. "risk": the same with the residuals of
-            the memory matrix. "scaled": widths that follow the row, from the residuals
-            of the first of "loo", "cv" and "risk" that there is. Each residual is
-            divided by s(x), the size that is expected at its row, and the quantile is
-            multiplied by s(x) at a new row [2]_ [3]_. Where rows of X are kept
-            (``keep_data=True``, or a kernel machine), a random forest of the sizes of
-            the held-out residuals gives s(x); otherwise it is the mean size among rows
-            with nearby predictions. At a held-out row s(x) is that of rows in other
-            folds.
+            The first of "jackknife+", "loo", "cv" and "risk" that the fit allows
+            ("auto"), or "scaled", with widths that follow the row. The notes define
+            them, :doc:`the guide </guide/intervals>` says what each needs of the fit.
 
         Returns
         -------
         {ndarray}
-            Rows have equal weights in the quantiles, also if they had other weights in
-            fit. With a coverage below one half the ends of "jackknife+" may cross,
-            which is an empty interval. Residuals of a Poisson model are divided by the
-            root of the held-out prediction, widths are in proportion to the root of the
-            prediction, and no end is below zero.
+            All rows count equally in the quantiles. With a coverage below one half the
+            ends of "jackknife+" may cross: the interval is then empty.
 
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1), if there are too few rows for it, or if the
+            If coverage is not in (0, 1), there are too few rows for it, or the
             estimator was fitted without what the method needs.
+
+        Notes
+        -----
+        * "jackknife+": quantiles, over the held-out rows, of the prediction without the
+          row plus and minus its held-out residual [1]_. The runs without each row are
+          repeated up to the iterate in use.
+        * "loo", "cv", "risk": the prediction plus and minus a quantile of the absolute
+          residuals of left-out rows, of rows held out in folds, or of the memory
+          matrix. Residuals from folds are somewhat too large.
+        * "scaled": residuals are divided by s(x), the size expected at their row, and
+          the quantile is multiplied by s(x) at a new row [2]_ [3]_. A random forest of
+          the sizes of the residuals gives s(x) if rows of X are kept, otherwise it is
+          their mean among rows with nearby predictions; at a held-out row it comes from
+          other folds.
+
+        Residuals of a Poisson model are divided by the root of the held-out prediction,
+        widths are proportional to the root of the prediction, and no end is below zero.
 
         References
         ----------
