@@ -8,10 +8,11 @@ trained once, on all training rows. Five copies, each trained on four of five fo
 are trained along with it. They show the error of every number of trees or updates on
 rows that they have not seen.
 
-The figure shows these errors for one split. A dot marks the iterate of each model that
-is kept. The bars are the weights of the blend, the weighted mean of the three
-predictions that has the least squared error on the held-out folds. The band is one
-standard error of the model with the least error.
+The figure shows these errors for one split. Runs have different numbers of updates, or
+trees, so the axis is the share of each. A dot marks the iterate that is kept, and the
+name of each model is followed by its weight in the blend, the weighted mean of the
+three predictions that has the smallest squared error on the held-out folds (dashed
+line). The band is one standard error of the model with the largest weight.
 
 The table has mean errors over four splits, on a quarter of the rows. Boosted trees are
 stopped in the two usual ways as well: scikit-learn's early stopping, which holds out a
@@ -103,30 +104,6 @@ def rows_of(split):
     return model, rows
 
 
-def draw(model, ax):
-    """The paths of one split, the stage kept of each, and the weights."""
-    display = RiskPathDisplay.from_estimator(model, ax=ax)
-    lines = {model.best_member_: display.lines_["cv"], **display.other_lines_}
-    for line in [line for line in ax.lines if line not in lines.values()]:
-        line.remove()  # the training error, and the mark of one model
-    for name in model.weights_:
-        line, t = lines[name], model.members_[name].iteration_
-        line.set(label=f"{name}: {t} kept", linewidth=2)
-        dot = {"color": line.get_color(), "markeredgecolor": "white", "zorder": 4}
-        ax.plot(t, line.get_ydata()[t], "o", markersize=8, **dot)
-    ax.set_ylim(bottom=0.9 * min(path.min() for path in model.member_paths_.values()))
-    ax.set_xlabel("updates, or trees (a dot: those kept)")
-    ax.set_ylabel("squared error on held-out rows")
-    ax.set_title("Diabetes: three models on the same folds", loc="left")
-    ax.legend(
-        [lines[name] for name in model.weights_],
-        [lines[name].get_label() for name in model.weights_],
-        frameon=False,
-        fontsize="small",
-        loc="upper right",
-    )
-
-
 def main(n_rows=None, n_splits=4, output=None):
     """Print the table and draw the figure."""
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -146,7 +123,7 @@ def main(n_rows=None, n_splits=4, output=None):
     said = f"{first.best_score_:.0f}, corrected {first.best_score_corrected_:.0f}"
     print(f"the blend's own estimate on the first split: {said}")
     figure, ax = plt.subplots(figsize=(7, 4.2), constrained_layout=True)
-    draw(first, ax)
+    RiskPathDisplay.from_estimator(first, ax=ax, name="diabetes")
     if output is not None:
         path = Path(output) / "boosting.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -160,7 +160,7 @@ def diabetes(ax, n_rows, max_iter):
         table["standard_error"] < LONGEST * table["standard_error"].min()
     ).to_numpy()
     draw(ax, table[short], draw_classic(classic, short), "least squares")
-    ax.set_title("diabetes with products, a lasso", loc="left")
+    ax.set_title("Diabetes with products, a lasso", loc="left")
 
 
 def simulated(ax):
@@ -181,7 +181,8 @@ def simulated(ax):
     CoefficientIntervalDisplay.from_estimator(run, [0, 1, 2], ax=ax)
     for value in true[:3]:
         ax.axhline(value, color="black", linewidth=0.8, linestyle=":")
-    ax.set_title("along the run of a lasso, 200 x 400", loc="left")
+    title = "A lasso, 200 x 400: debiased (dots), as it is (dashed), true (dotted)"
+    ax.set_title(title, loc="left", fontsize="medium")
 
 
 def cancer(ax, n_rows, max_iter):
@@ -197,7 +198,7 @@ def cancer(ax, n_rows, max_iter):
     print(f"\nBreast cancer: {X.shape[1]} columns, iterate {model.best_iter_}.\n")
     print_table(table, classic, "maximum likelihood")
     draw(ax, table, classic, "maximum likelihood")
-    ax.set_title("malignant tumours, a logistic regression", loc="left")
+    ax.set_title("Malignant tumours, a logistic regression", loc="left")
 
 
 def main(n_rows=None, max_iter=20, output=None):

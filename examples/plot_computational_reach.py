@@ -88,7 +88,7 @@ def runs(n, n_epochs):
 def draw(axes, n, n_epochs):
     grid = np.linspace(-np.pi, np.pi, 801)
     truth = np.sign(grid)
-    axes[1].plot(grid, truth, color="black", linewidth=0.8)
+    axes[1].plot(grid, truth, color="black", linewidth=0.8, label="the step")
     for name, model in runs(n, n_epochs):
         is_plain = model.n_components_ == 0
         label = f"{name}, {'gradient descent' if is_plain else 'EigenPro'}"
@@ -106,7 +106,8 @@ def draw(axes, n, n_epochs):
     axes[0].yaxis.set_minor_locator(NullLocator())
     axes[0].set_title("A step, learned from points of the circle", loc="left")
     axes[0].legend(frameon=False, fontsize="small")
-    axes[1].set_xlabel("angle")
+    axes[1].set(xlabel="angle", ylabel="learned function")
+    axes[1].legend(frameon=False, loc="lower right")
     axes[1].set_title("After 100 iterations", loc="left")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)

@@ -149,7 +149,7 @@ def draw(ax, repeats, title):
         ax.plot(picked, truth[picked], "o", color=STYLES[name]["color"], zorder=4)
     ax.plot([], [], "o", color="grey", label="iterate that it picks")
     ax.set_xlim(0, len(truth) - 1)
-    ax.set_ylim(0.7 * truth.min(), 4 * truth.min())
+    ax.set_ylim(0.8 * truth.min(), 2.2 * truth.min())
     ax.set_xlabel("iteration")
     ax.set_title(title, loc="left", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)

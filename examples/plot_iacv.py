@@ -14,9 +14,9 @@ each row, is compared with five approximations:
 * "IJ": the same with the Hessian of all rows, the infinitesimal jackknife;
 * "baseline": the iterate itself.
 
-Err_Approx is the mean distance of the coefficients without a row from the exact ones,
-and Err_CV the relative error of the leave-one-out log loss. Seconds are those of all
-iterates up to t.
+Err_Approx is the mean distance of the coefficients without a row from the exact ones
+(first row of the figure), and Err_CV the relative error of the leave-one-out log loss
+(second row). Seconds are those of all iterates up to t.
 
 NS and IJ are made for a model that has converged. IACV is good from the first iterate
 on: at the early iterate of the table its coefficients are several times as close to the
@@ -77,6 +77,11 @@ STYLES = {
 }
 METHODS = list(STYLES)[1:]
 MEASURES = ["Err_Approx", "Err_CV", "seconds"]
+LABELS = {
+    "Err_Approx": "distance of coefficients",
+    "Err_CV": "relative error of the loss",
+    "seconds": "seconds",
+}
 
 
 @dataclass(frozen=True)
@@ -285,7 +290,9 @@ def draw(axes, name, setting, results):
         for k, ax in enumerate(axes):
             if method == "exact" and MEASURES[k] != "seconds":
                 continue
-            low, middle, high = quartiles[:, k]
+            # The first iterates are exact: zero is not on a log scale.
+            is_shown = quartiles[1, k] >= SMALLEST_SHOWN
+            low, middle, high = np.where(is_shown, quartiles[:, k], np.nan)
             ax.plot(updates, middle, label=method, **style)
             ax.fill_between(
                 updates, low, high, color=style["color"], alpha=0.15, linewidth=0
@@ -310,7 +317,7 @@ def figure_of(chosen, results):
     for column, (name, setting) in zip(axes.T, chosen.items()):
         draw(column, name, setting, results[name])
     for ax, measure in zip(axes[:, 0], MEASURES):
-        ax.set_ylabel(measure)
+        ax.set_ylabel(LABELS[measure])
     for ax in axes[:2, 0]:
         ax.set_ylim(bottom=SMALLEST_SHOWN)
     handles, labels = axes[-1, 0].get_legend_handles_labels()

@@ -113,7 +113,7 @@ def draw(axes, iterates, paths, best):
     """Mean coverage and width along the iterations."""
     coverage, width = np.moveaxis(np.mean(paths, axis=0), 2, 0)
     for ax, values in zip(axes, (coverage, width)):
-        ax.axvline(best, color="0.6", linewidth=1)
+        ax.axvline(best, color="#666666", linestyle="--", linewidth=1, zorder=1)
         for heights, (name, style) in zip(values.T, STYLES.items()):
             ax.plot(iterates, heights, label=name, **style)
         ax.set_xscale("log")
@@ -125,12 +125,10 @@ def draw(axes, iterates, paths, best):
     axes[0].set_ylim(0, 1)
     axes[0].axhline(COVERAGE, color="black", linewidth=1)
     axes[0].annotate(
-        "best by loo_path_", (best, 0.02), (4, 0), textcoords="offset points"
+        "best by\nloo_path_", (best, 0.03), (4, 0), textcoords="offset points"
     )
-    axes[0].set_title(
-        f"share of test rows covered (of {COVERAGE})", loc="left", fontsize="medium"
-    )
-    axes[1].set_title("mean width", loc="left", fontsize="medium")
+    axes[0].set_ylabel(f"share of test rows covered, nominal {COVERAGE}")
+    axes[1].set_ylabel("mean width")
 
 
 def main(n_rows=150, n_splits=10, max_iter=300, output=None):
@@ -152,9 +150,8 @@ def main(n_rows=150, n_splits=10, max_iter=300, output=None):
     )
     figure, axes = plt.subplots(1, 2, figsize=(7, 3.8), constrained_layout=True)
     draw(axes, iterates, paths, np.median(best))
-    axes[0].legend(
-        framealpha=1, edgecolor="none", loc="lower left", bbox_to_anchor=(0, 0.1)
-    )
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
     if output is not None:
         path = Path(output) / "intervals.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -99,14 +99,14 @@ def main(n_rows=1000, n_directions=100, n_epochs=1000, output=None):
             label=name,
             linewidth=2,
         )
-    axes[0].set(xlabel="direction k", ylabel="eigenvalue over the first")
+    axes[0].set(xlabel="direction k", ylabel="eigenvalue over the largest")
     axes[0].set_title(
-        "Eigenvalues: one over the epochs that a direction takes", loc="left"
+        "Eigenvalues: the smaller, the more epochs a direction needs", loc="left"
     )
     axes[1].set(xlabel="epoch", ylabel="training error")
     axes[1].set_ylim(1e-3, 3)
     axes[1].set_title(
-        "Training errors of runs, and as the eigenvalues predict (lines)", loc="left"
+        "Training errors (points), as the eigenvalues predict (lines)", loc="left"
     )
     for ax in axes:
         ax.legend(frameon=False)

@@ -115,8 +115,9 @@ def draw(ax, title, data, max_iter):
         least.append(path.min())
         (line,) = ax.plot(path, label=name, **STYLES[name])
         ax.plot(path.argmin(), path.min(), "o", color=line.get_color(), markersize=5)
+    ax.plot([], [], "o", color="#808080", markersize=5, label="its smallest value")
     ax.set_title(title, loc="left", fontsize="medium")
-    ax.set(xlabel="iteration", xlim=(0, max_iter))
+    ax.set(xlabel="iteration", ylabel="log loss", xlim=(0, max_iter))
     ax.set_ylim(0, 2.5 * max(least))
     ax.spines[["top", "right"]].set_visible(False)
 
@@ -135,7 +136,6 @@ def main(share=1.0, n_splits=5, output=None):
     figure, axes = plt.subplots(1, 2, figsize=(7, 3.8), constrained_layout=True)
     for ax, (title, (drawn, max_iter)) in zip(axes, data.items()):
         draw(ax, title, drawn(0), max_iter)
-    axes[0].set_ylabel("log loss")
     axes[0].legend(frameon=False, fontsize="small")
     if output is not None:
         path = Path(output) / "logistic_risk.png"

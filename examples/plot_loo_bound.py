@@ -111,7 +111,7 @@ def main(sizes=(250, 1000), output=None):
     """Print change, error and bound after the last update, and draw them."""
     names = "gradient descent", "proximal gradient descent", "SGD"
     figure, axes = plt.subplots(
-        1, 3, figsize=(7, 3.4), sharey=True, constrained_layout=True
+        1, 3, figsize=(7, 3.8), sharey=True, constrained_layout=True
     )
     print(f"{'':28}{'n':>6}{'change':>10}{'error':>10}{'bound':>10}")
     for ax, name in zip(axes, names):
@@ -121,9 +121,10 @@ def main(sizes=(250, 1000), output=None):
             print(f"{name:28}{n:6}{cells}")
             for curve, (color, label) in zip(curves.T, STYLES.values()):
                 is_large = n == sizes[-1]
+                # The first update is exact: an error of zero is not on a log scale.
                 ax.plot(
                     np.arange(1, N_UPDATES + 1),
-                    curve,
+                    np.where(curve > 0, curve, np.nan),
                     color=color,
                     linestyle="-" if is_large else ":",
                     label=label if is_large else None,
@@ -133,8 +134,11 @@ def main(sizes=(250, 1000), output=None):
         ax.set(xlabel="updates", xscale="log", yscale="log")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("distance of coefficients")
-    axes[0].set_ylim(1e-7, 1)
+    axes[0].set_ylim(1e-6, 1)
     handles, texts = axes[0].get_legend_handles_labels()
+    for n, style in zip(sizes, (":", "-")):
+        handles += plt.plot([], color="#808080", linestyle=style, linewidth=2)
+        texts.append(f"{n} rows")
     figure.legend(handles, texts, loc="outside upper center", ncols=3, frameon=False)
     if output is not None:
         path = Path(output) / "loo_bound.png"

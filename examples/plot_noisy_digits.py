@@ -108,6 +108,7 @@ def draw(ax, n_rows, max_iter, gamma=0.5):
     )
     ax.axvline(stopped.best_iter_, color="grey", linestyle="--", linewidth=1)
     ax.set_xlabel("epoch")
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.set_ylabel("share of wrong labels")
     title = f"Digits with noisy labels: stopped at epoch {stopped.best_iter_}"
     ax.set_title(title, loc="left")

@@ -91,17 +91,19 @@ def draw(ax, model, n_rows):
     lasso, noise, best = model.estimator_, problem(n_rows)[2], model.best_iter_
     truth = true_risk(lasso.coef_path_, n_rows)
     paths = {
-        ("memory matrix", "tab:purple", "-"): lasso.risk_path_ / noise**2,
-        ("five folds", "tab:orange", "-"): lasso.cv_path_ / noise**2,
+        ("memory matrix", "#0072B2", "-"): lasso.risk_path_ / noise**2,
+        ("five folds", "#D55E00", "-"): lasso.cv_path_ / noise**2,
         ("training", "grey", ":"): lasso.train_path_ / noise**2,
         ("truth", "black", "-"): truth,
     }
     for (label, colour, style), path in paths.items():
         ax.plot(1e6 * (path - path[best]), style, color=colour, label=label)
-    ax.axvline(best, color="tab:orange", lw=0.8)
+    ax.axvline(best, color="#666666", linestyle="--", lw=1, zorder=1)
     rise = 1e6 * (truth[-1] - truth[best])
     ax.set_ylim(-2 * rise, 4 * rise)
-    ax.set_xlabel("iteration, along 30 values of alpha")
+    ax.set_xlim(0, len(truth) - 1)
+    ax.set_xlabel(f"iteration, along 30 values of alpha ({best} chosen by five folds)")
+    ax.set_title("Held-out errors along a path from one pass", loc="left")
     ax.set_ylabel("error above that of the chosen iterate,\nin millionths of the noise")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)

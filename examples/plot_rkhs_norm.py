@@ -37,7 +37,13 @@ N_TEST = 2000
 KINDS = {
     "interpolated": {"linestyle": "-", "marker": "o"},
     "overfitted": {"linestyle": "--", "marker": "s"},
-    "stopped by leave-one-out": {"linestyle": ":", "marker": "^"},
+    # Hollow: without noise it lies on the interpolated ones.
+    "stopped by leave-one-out": {
+        "linestyle": ":",
+        "marker": "^",
+        "markersize": 10,
+        "markerfacecolor": "none",
+    },
 }
 COLOURS = {0.0: "#009E73", 0.1: "#D55E00"}
 

@@ -14,9 +14,11 @@ Each is stopped in two ways. With leave-one-out of the recorded run, the model t
 all rows and is judged by all rows. With a held-out tenth, which is what
 ``early_stopping=True`` means in scikit-learn's ``SGDRegressor`` and ``MLPRegressor``,
 it is judged by few rows and never trains on them, and the test error is larger. Without
-stopping, the test error is several times as large. For comparison there is a model
-tuned by five folds: ``LassoCV`` on the diabetes data, and a support vector classifier
-with ten values of ``C`` on the digits. Both are slightly better than stopping.
+stopping (cross), the test error is several times as large.
+
+The table also has a model tuned by five folds: ``LassoCV`` on the diabetes data, and a
+support vector classifier with ten values of ``C`` on the digits. Both are slightly
+better than these two models stopped.
 
 Run ``python examples/plot_stopping_matters.py --output DIR`` to write the figure.
 """
@@ -137,33 +139,25 @@ def compared(case, seed, n_rows, max_iter):
 
 
 def draw(ax, case, paths, choices, results):
-    """Test and training error along a run, with both choices and the tuned model."""
-    title, _, (_, _, what, form), (peer, _) = case
+    """Test and training error along a run, with both choices and the last iterate."""
+    title, _, (_, _, what, form), _ = case
     train, test, other_test = (path[1:] for path in paths)
     updates = np.arange(1, len(test) + 1)
     ax.loglog(updates, test, color="#000000", label="test error")
-    ax.loglog(updates, train, color="#009E73", linestyle=":", label="training error")
-    chosen = zip(choices, (test, other_test), ("#7B3294", "#E69F00"), "os")
+    train = np.where(np.array(train) > 0, train, np.nan)  # a log scale has no zero
+    ax.loglog(updates, train, color="#666666", linestyle=":", label="training error")
+    chosen = zip(choices, (test, other_test), ("#0072B2", "#D55E00"), "os")
     for (choice, path, colour, marker), name in zip(chosen, (LEAVE_ONE_OUT, HELD_OUT)):
         label = f"{name}: {results[name]:{form}}"
-        ax.plot(
-            choice, path[choice - 1], marker, color=colour, markersize=9, label=label
-        )
-    ax.axhline(
-        results[peer],
-        color="#0072B2",
-        linewidth=1,
-        label=f"{peer}: {results[peer]:{form}}",
-    )
-    ax.plot(
-        updates[-1],
-        test[-1],
-        "kX",
-        markersize=9,
-        label=f"{LAST}: {results[LAST]:{form}}",
-    )
+        style = {"color": colour, "markersize": 9, "markeredgecolor": "white"}
+        ax.plot(choice, path[choice - 1], marker, label=label, **style)
+    label = f"not stopped: {results[LAST]:{form}}"
+    ax.plot(updates[-1], test[-1], "kX", markersize=9, clip_on=False, label=label)
+    ax.axhline(test[-1], color="#000000", linestyle="--", linewidth=0.8, zorder=1)
     ax.set(xlabel="iteration", ylabel=what)
     ax.set_title(title, loc="left")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
 

@@ -156,12 +156,16 @@ def draw_misses(ax, shares, iterates):
     )
     for name, (linearised, corrected) in shares.items():
         color = LOSSES[name][1]
-        ax.plot(iterates, linearised, color=color, dashes=(4, 2), linewidth=1.8)
-        ax.plot(iterates, corrected, color=color, linewidth=2.2, label=name)
+        styles = {"dashes": (4, 2), "linewidth": 1.8}, {"linewidth": 2.2, "label": name}
+        for misses, style in zip((linearised, corrected), styles):
+            # The first iterates are exact: zero is not on a log scale.
+            is_shown = np.array(misses) >= SMALLEST_SHOWN
+            ax.plot(iterates[is_shown], misses[is_shown], color=color, **style)
     ax.plot([], [], color="0.4", dashes=(4, 2), label="without correction")
     ax.set(xscale="log", yscale="log", xlim=(iterates[0], iterates[-1]))
     ax.set_ylim(bottom=SMALLEST_SHOWN)
-    ax.set_title("error of the coefficients without a row", loc="left")
+    ax.set_ylabel("error over the effect of the row")
+    ax.set_title("Coefficients without a row", loc="left")
 
 
 def parity_of_digits(n_rows, seed):
@@ -230,7 +234,8 @@ def draw_choice(ax, rows, models, X_test, y_test):
     ax.axvline(model.best_iter_, color="0.6", linewidth=1, label="iterate in use")
     ax.set_xlim(1, len(truth) - 1)
     ax.set_ylim(min(truth[1], model.path_[1]) - 0.01, None)
-    ax.set_title("accuracy along the values of C, squared hinge", loc="left")
+    ax.set_ylabel("accuracy")
+    ax.set_title("Squared hinge, along the values of C", loc="left")
 
 
 @threadpool_limits.wrap(limits=1)

@@ -68,10 +68,10 @@ test_path = [
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 display = RiskPathDisplay.from_estimator(model, ax=ax)
-ax.plot(np.arange(1, n_grown + 1), test_path, color="black", label="test error")
-ax.set_xlabel("number of trees")
+(line,) = ax.plot(np.arange(1, n_grown + 1), test_path, color="black")
+ax.set_xlabel(f"number of trees ({model.best_iter_} in use)")
 ax.set_title("Held-out, test and training error", loc="left")
-ax.legend(frameon=False, fontsize=10, loc="upper right")
+ax.legend([line], ["test error"], frameon=False, loc="upper right")
 plt.show()
 
 # %%

@@ -105,8 +105,10 @@ print(f"accuracy on test rows:         {accuracy:.3f}")
 # errors of ``best_score_corrected_``, the loss to expect on new rows.
 #
 # The figure shows where the table comes from: the held-out loss of every iterate of
-# every member, and the weights. The thick line is the member with the largest weight,
-# with its standard error, and the dashed line its iterate in use.
+# every member. Runs have different lengths, and the axis is the share of each. A dot
+# marks the iterate that a member keeps; its number and the weight in the blend follow
+# the name. The thick line is the member with the largest weight, with its standard
+# error, and the dashed line is the loss of the blend.
 
 figure, ax = plt.subplots(figsize=(7, 4.8), layout="constrained")
 display = RiskPathDisplay.from_estimator(model, ax=ax)

@@ -205,10 +205,10 @@ figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 display = RiskPathDisplay.from_estimator(model.members_[name], X_test, y_test, ax=ax)
 bound = model.path_[best] - model.possible_gain_
 later = [best, len(model.path_) - 1]
-ax.plot(later, [bound, bound], color="#D55E00", label="bound for later iterates")
+(line,) = ax.plot(later, [bound, bound], color="#D55E00")
 ax.set_ylim(0.8 * model.path_[best], 1.6 * model.path_[best])
 ax.set_title(f"Held-out and test error along the {name}", loc="left")
-ax.legend(frameon=False, fontsize=10, loc="upper right", bbox_to_anchor=(0.71, 1))
+ax.legend([line], ["bound for later iterates"], frameon=False, loc="lower left")
 plt.show()
 
 # %%

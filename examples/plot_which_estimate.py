@@ -2,18 +2,18 @@
 Which estimate to use
 =====================
 
-The number of rows and columns and the loss decide. The colours of the figure show what
-``criterion="auto"`` uses to choose an iterate, as the estimators themselves report it.
+The number of rows and columns and the loss decide.
 
-* **To choose an iterate**, "auto" uses exact leave-one-out where one decomposition of X
-  leaves every row out. That is so for linear updates with the squared error and up to
-  about a thousand rows, or two thousand for some shapes. Everywhere else it uses five
-  random folds.
-* **To estimate the risk of a given iterate**, leave-one-out is best on a few hundred
-  rows. With more rows (right of the dashed line) the memory matrix is as good, and
-  leaves no row out.
-* **Where rows do not fit in memory** (grey), they may be spread over workers. With the
-  squared error and up to 5000 columns, a ``RowSummary`` from one pass over the rows
+* **To choose an iterate** (first panel), ``criterion="auto"`` uses exact leave-one-out
+  where one decomposition of X leaves every row out. That is so for linear updates with
+  the squared error (``IterativeRidge``) and up to about a thousand rows, or two
+  thousand for some shapes. Everywhere else, and for l1 penalties and other losses
+  at any size, it uses five random folds. The areas are what the estimators themselves
+  report.
+* **To estimate the risk of a given iterate** (second panel), leave-one-out is best on a
+  few hundred rows. With more rows the memory matrix is as good, and leaves no row out.
+* **Where rows do not fit in memory** (grey), they may be spread over workers. With
+  the squared error and up to 5000 columns, a ``RowSummary`` from one pass over the rows
   gives the memory matrix, folds, and leave-one-out of some rows.
 
 Rows in groups or in time need the splitter that respects them, whatever their number.
@@ -38,7 +38,8 @@ MODELS = {
 MANY_ROWS = 1000
 # So many bytes of float64 do not fit in memory.
 LARGE, COLUMNS_OF_SUMMARY = 16e9, 5000
-LEAVE_ONE_OUT, FOLDS = "#7b3294", "#fdb863"
+CENTRED = {"ha": "center", "va": "center"}
+LEAVE_ONE_OUT, FOLDS, MEMORY_MATRIX = "#9CC4E0", "#F6D68B", "#9AD5C2"
 
 
 def is_left_out(model, n_rows, n_columns):
@@ -47,30 +48,38 @@ def is_left_out(model, n_rows, n_columns):
     return model._leaves_one_out_cheaply(X, y=np.array([0, 1]))
 
 
-def draw(ax, model, rows, columns):
-    """What is used to choose, and where other estimates come in."""
-    n_most = LARGE / 8 / np.array(columns)
+def draw_choice(ax, rows, columns):
+    """What "auto" chooses by, for linear updates with the squared error."""
+    model, *_ = MODELS.values()
     chosen = [[is_left_out(model, n, p) for n in rows] for p in columns]
     colours = plt.matplotlib.colors.ListedColormap([FOLDS, LEAVE_ONE_OUT])
-    ax.pcolormesh(rows, columns, chosen, cmap=colours, vmin=0, vmax=1, alpha=0.6)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.axvline(MANY_ROWS, color="black", lw=1, ls="--")
-    ax.fill_betweenx(columns, n_most, rows[-1], color="grey", alpha=0.4, lw=0)
-    ax.set_xlim(rows[0], rows[-1])
-    ax.set_ylim(columns[0], columns[-1])
-    for position, estimate in ((100, "leave-one-out"), (60_000, "memory matrix")):
-        ax.text(
-            position, 25, f"risk of an iterate:\n{estimate}", ha="center", va="center"
-        )
+    ax.pcolormesh(rows, columns, chosen, cmap=colours, vmin=0, vmax=1, rasterized=True)
+    ax.set_title('To choose an iterate: criterion="auto"', loc="left")
+    ax.text(110, 1e3, "leave-one-out:\nlinear updates,\nsquared error", **CENTRED)
+    words = "five random folds\n(l1 penalties and other losses:\nat any size)"
+    ax.text(6e4, 1e3, words, **CENTRED)
+    ax.text(6e6, 2e4, "over 16 GB:\nrows on workers", **CENTRED)
 
 
-def main(n_sizes=40, output=None):
+def draw_risk(ax, rows, columns):
+    """What estimates the risk of a given iterate."""
+    for begin, end, colour in (
+        (rows[0], MANY_ROWS, LEAVE_ONE_OUT),
+        (MANY_ROWS, rows[-1], MEMORY_MATRIX),
+    ):
+        ax.axvspan(begin, end, color=colour, lw=0)
+    ends = LARGE / 8 / COLUMNS_OF_SUMMARY, rows[-1]
+    ax.plot(ends, [COLUMNS_OF_SUMMARY] * 2, color="black", lw=0.8)
+    ax.set_title("To estimate the risk of a given iterate", loc="left")
+    ax.text(100, 1e3, "leave-one-out", **CENTRED)
+    ax.text(4e4, 1e3, "memory matrix", **CENTRED)
+    ax.text(6e6, 2.3e4, "over 16 GB:\nrows on workers", **CENTRED)
+    ax.text(1.2e7, 1.6e3, "in one pass:\nRowSummary", **CENTRED)
+
+
+def main(n_sizes=200, output=None):
     """Print what is used at a few sizes and draw the picture."""
     rows, columns = (np.logspace(1, top, n_sizes).astype(int) for top in (8, 5))
-    figure, axes = plt.subplots(
-        3, 1, figsize=(7, 9), sharex=True, constrained_layout=True
-    )
     kinds = [name.split("\n")[0] for name in MODELS]
     print(f"| rows | columns | {' | '.join(kinds)} |\n|{'---|' * 5}")
     for n_rows, n_columns in ((100, 50), (300, 5000), (5000, 100), (1_000_000, 100)):
@@ -79,23 +88,16 @@ def main(n_sizes=40, output=None):
             for model in MODELS.values()
         ]
         print(f"| {n_rows} | {n_columns} | {' | '.join(elapsed)} |")
-    for ax, (name, model) in zip(axes, MODELS.items()):
-        draw(ax, model, rows, columns)
-        ax.set_title(name.replace("\n", " "), loc="left", fontsize="medium")
-        ax.set_ylabel("columns")
+    figure, axes = plt.subplots(
+        2, 1, figsize=(7, 6.6), sharex=True, constrained_layout=True
+    )
+    for ax, draw in zip(axes, (draw_choice, draw_risk)):
+        draw(ax, rows, columns)
+        n_most = LARGE / 8 / columns
+        ax.fill_betweenx(columns, n_most, rows[-1], color="#808080", alpha=0.4, lw=0)
+        ax.set(xscale="log", yscale="log", ylabel="columns")
+        ax.set(xlim=(rows[0], rows[-1]), ylim=(columns[0], columns[-1]))
     axes[-1].set_xlabel("rows")
-    for ax in axes:
-        ax.text(4e6, 3e4, "over 16 GB:\nrows on workers", ha="center", va="center")
-    for ax in axes[:2]:
-        ends = LARGE / 8 / COLUMNS_OF_SUMMARY, rows[-1]
-        ax.plot(ends, [COLUMNS_OF_SUMMARY] * 2, color="black", lw=0.8)
-        ax.text(9e6, 2e3, "one pass:\nRowSummary", ha="center", va="center")
-    handles = [
-        plt.Rectangle((0, 0), 1, 1, color=colour, alpha=0.6)
-        for colour in (LEAVE_ONE_OUT, FOLDS)
-    ]
-    labels = "to choose: exact leave-one-out", "to choose: five random folds"
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
     if output is not None:
         path = Path(output) / "which_estimate.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -69,50 +69,67 @@ def styles_of(names, own_colors):
     }
 
 
-def name_lines(ax, names):
+def name_lines(ax, named):
     """Write the name of every line beside its end, right of the axes.
 
-    ``names`` are pairs of a line and its name. A name is as high as the end of its
+    ``named`` are pairs of a line and its name. A name is as high as the end of its
     line, or as near to that as the other names allow, and a thin line leads to it.
     """
-    import matplotlib as mpl
+    from matplotlib.colors import to_rgb
 
-    if not names:
-        return
-    ends = np.array([end_in_frame(line, *ax.get_ylim()) for line, _ in names])
+    texts = []
+    for line, name in named:
+        color = np.array(to_rgb(line.get_color()))
+        leader = {
+            "arrowstyle": "-",
+            "color": color,
+            "linewidth": 0.6,
+            "alpha": 0.45,
+            "shrinkA": 1,
+            "shrinkB": 1,
+            "relpos": (0, 0.5),
+        }
+        texts.append(
+            ax.annotate(
+                name,
+                xy=(0, 0),
+                xytext=(0, 0),
+                textcoords="axes fraction",
+                va="center",
+                color=0.8 * color,  # thin strokes look lighter than lines
+                annotation_clip=False,
+                arrowprops=leader,
+            )
+        )
+
+    def place(ax):
+        place_names(ax, [line for line, _ in named], texts)
+
+    if texts:
+        place(ax)
+        for change in ("xlim_changed", "ylim_changed"):
+            ax.callbacks.connect(change, place)
+
+
+def place_names(ax, lines, texts):
+    """Move the name of every line to where its line ends in the frame."""
+    from matplotlib import rcParams
+
+    ends = np.array([end_in_frame(line, *ax.get_ylim()) for line in lines])
     heights = ax.transLimits.transform(ax.transScale.transform(ends))[:, 1]
     order = np.argsort(heights, kind="stable")
-    size, points = 0.83 * mpl.rcParams["font.size"], ax.bbox.height * 72 / ax.figure.dpi
+    size, points = 0.9 * rcParams["font.size"], ax.bbox.height * 72 / ax.figure.dpi
     # A line of text and the space to the next, as a share of the height of the axes.
     spacing = 1.4 / points
-    step = min(spacing * size, 1 / max(len(names) - 1, 1))
+    step = min(spacing * size, 1 / max(len(texts) - 1, 1))
     # The heights nearest to those of the ends that are a step or more apart.
-    offsets = step * np.arange(len(names))
+    offsets = step * np.arange(len(texts))
     placed = offsets + isotonic_regression(
         heights[order] - offsets, y_min=0, y_max=1 - offsets[-1]
     )
     for k, height in zip(order, placed):
-        line, name = names[k]
-        color = np.array(mpl.colors.to_rgb(line.get_color()))
-        ax.annotate(
-            name,
-            xy=ends[k],
-            xytext=(1.04, height),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=step / spacing,
-            color=0.8 * color,  # thin strokes look lighter than lines
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": color,
-                "linewidth": 0.6,
-                "alpha": 0.45,
-                "shrinkA": 1,
-                "shrinkB": 1,
-                "relpos": (0, 0.5),
-            },
-        )
+        texts[k].xy = ends[k]
+        texts[k].set(position=(1.04, height), fontsize=step / spacing)
 
 
 def end_in_frame(line, low, high):

@@ -155,12 +155,14 @@ def test_names_at_the_ends_of_lines(n_members, end):
     ).plot()
     assert_names_are_legible(display)
     assert len(named(display)) == n_members
-    if end == "distinct":
-        names = [f"member {k} (1 of 2)" for k in numbers[::-1]]
-        assert named(display) == names
-    if end == "distinct" and n_members == 2:
-        texts = {text.get_text(): text for text in display.ax_.texts}
-        low, high = display.ax_.get_ylim()
+    if end != "distinct":
+        return
+    assert named(display) == [f"member {k} (1 of 2)" for k in numbers[::-1]]
+    if n_members > 2:
+        return
+    texts = {text.get_text(): text for text in display.ax_.texts}
+    for limits in (display.ax_.get_ylim(), (0, 4)):  # also after a change of the frame
+        low, high = display.ax_.set_ylim(limits)
         for name, path in [("member 0", chosen), *paths.items()]:
             _, height = texts[f"{name} (1 of 2)"].get_position()
             assert height == pytest.approx((path[-1] - low) / (high - low))
