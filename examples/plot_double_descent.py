@@ -73,7 +73,7 @@ def main(n=300, counts=COUNTS, max_iter=300, n_repeats=3, output=None):
         ax.loglog(counts, path, label=kind, **style)
     ax.axvline(n, color="#666666", linestyle="--", linewidth=1)
     place = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points"}
-    ax.annotate(f"{n} features", (n, 0.55), (-4, 0), ha="right", **place)
+    ax.annotate(f"{n} features", (n, 0.8), (-4, 0), ha="right", **place)
     ax.set_xlabel(f"random features, for {n} rows")
     ax.set_ylabel("test mean squared error")
     ax.set_title("Only the last iterate has the peak of double descent", loc="left")

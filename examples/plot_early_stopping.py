@@ -165,21 +165,9 @@ def report(name, X, y, task, n_splits, ax):
 
 
 def draw(model, split, ax):
-    """The paths of one split; names of the members have the colours of their lines."""
+    """The paths of one split."""
     _, X_test, _, y_test = split
-    display = RiskPathDisplay.from_estimator(model, X_test, y_test, ax=ax)
-    bars = display.weight_bars_
-    # There are more members than colours: the last one would have that of the first.
-    *_, last = display.other_lines_
-    display.other_lines_[last].set_color("0.6")
-    bars[last].set_color("0.6")
-    for text, bar in zip(bars[last].axes.texts, bars.values()):
-        text.set_color(bar.get_facecolor())
-    ax.get_legend().remove()
-    handles = zip(*ax.get_legend_handles_labels())
-    shown = [(line, label) for line, label in handles if label not in model.weights_]
-    place = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
-    ax.legend(*zip(*shown), frameon=False, fontsize="small", **place)
+    RiskPathDisplay.from_estimator(model, X_test, y_test, ax=ax)
 
 
 def main(n_rows=None, output=None):

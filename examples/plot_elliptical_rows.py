@@ -88,7 +88,7 @@ def draw(ax, repeats, title):
     for name, style in STYLES.items():
         ax.plot(np.mean([r[name] for r in repeats], axis=0), label=name, **style)
     ax.set_xlim(0, N_UPDATES)
-    ax.set_xlabel("iteration")
+    ax.set(xlabel="iteration", ylabel="mean squared error")
     ax.set_title(title, loc="left", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
 
@@ -105,7 +105,6 @@ def main(n=300, p=450, n_repeats=15, output=None):
         ]
         print_rows(title, repeats)
         draw(ax, repeats, f"{title}, t5 rows")
-    axes[0].set_ylabel("mean squared error")
     axes[0].legend(frameon=False, fontsize="small")
     if output is not None:
         path = Path(output) / "elliptical_rows.png"

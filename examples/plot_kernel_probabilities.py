@@ -199,14 +199,14 @@ def draw_path(ax, title, splits):
     results, (X_test, y_test), (stopped, run) = splits[0]
     test = [log_loss(y_test, p) for p in run.staged_predict_proba(X_test)]
     best, last = stopped.best_iter_, run.n_iter_
-    ax.loglog(run.train_path_, color="#009E73", linestyle=":", label="training rows")
-    ax.loglog(test, color=COLORS[LAST], label="test rows")
-    ax.loglog(
-        stopped.path_,
-        color=COLORS[STOPPED],
-        dashes=(5, 2),
-        label="folds, until stopped",
-    )
+    folds = {"color": COLORS[STOPPED], "dashes": (5, 2)}
+    for path, label, style in (
+        (run.train_path_, "training rows", {"color": "#666666", "linestyle": ":"}),
+        (test, "test rows", {"color": COLORS[LAST]}),
+        (stopped.path_, "folds, until stopped", folds),
+    ):
+        # Iterate 0 is not on a log scale.
+        ax.loglog(np.arange(1, len(path)), path[1:], label=label, **style)
     for name, t in ((STOPPED, best), (LAST, last)):
         ax.plot(
             t,

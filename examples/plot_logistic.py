@@ -163,8 +163,13 @@ def draw_path(ax, path, error, truth, chosen, opponent):
 
     ``error`` is the standard error of the estimate at the iterate in use.
     """
-    ax.plot(path, color=COLORS["estimate"], label="estimated, without test rows")
-    ax.plot(truth, color=COLORS["truth"], label="on the test rows")
+    for name, values, label in (
+        ("estimate", path, "estimated, without test rows"),
+        ("truth", truth, "on the test rows"),
+    ):
+        # Iterate 0 is not on a log scale.
+        iterations = np.arange(1, len(values))
+        ax.plot(iterations, values[1:], color=COLORS[name], label=label)
     ax.axhline(
         opponent,
         color=COLORS["opponent"],
@@ -197,7 +202,8 @@ def draw(axes, name, data, fitted, X_test, y_test):
         model, _ = fitted[ours, chosen_by]
         error = model.best_score_se_
         draw_path(ax, model.path_, error, truth, model.best_iter_, opponent)
-        ax.set_title(f"{name}: {title}", loc="left", fontsize="medium")
+        ax.set_ylabel(title)
+        ax.set_title(name, loc="left", fontsize="medium")
 
     stages = fitted[ours, "log loss"][0].estimator_.staged_predict_proba(X_test)
     truth = [log_loss(y_test, probability) for probability in stages]

@@ -133,10 +133,11 @@ def main(share=1.0, n_splits=5, output=None):
             took, best, test, said = np.mean([row[1:] for row in rows], axis=0)
             numbers = f"{best:9.0f}{test:8.3f}{said:8.3f}{took:9.2f}"
             print(f"{title:28}{rows[0][0]:18}{numbers}".replace("nan", "   "))
-    figure, axes = plt.subplots(1, 2, figsize=(7, 3.8), constrained_layout=True)
+    figure, axes = plt.subplots(1, 2, figsize=(7, 4.2), constrained_layout=True)
     for ax, (title, (drawn, max_iter)) in zip(axes, data.items()):
         draw(ax, title, drawn(0), max_iter)
-    axes[0].legend(frameon=False, fontsize="small")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
     if output is not None:
         path = Path(output) / "logistic_risk.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -128,13 +128,12 @@ def draw(results):
                 ax.plot(estimate, line, color=COLORS[name], linewidth=2, label=label)
                 ax.plot(truth, color="black", linewidth=0.8, linestyle="--")
         ax.set_title(setting.title, loc="left", fontsize="medium")
-        ax.set_xlabel("iteration")
+        ax.set(xlabel="iteration", ylabel="error on unseen rows")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, fontsize="small")
-    axes[0, 0].set_ylabel("squared error on unseen rows")
-    axes[1, 0].set_ylabel("squared error on unseen rows")
-    figure.suptitle("Estimates (coloured) and truth (dashed)", fontsize=10)
+    title = "Squared errors: estimates (coloured) and truth (dashed)"
+    figure.suptitle(title, fontsize=10)
     return figure
 
 

@@ -153,7 +153,6 @@ def draw(ax, case, paths, choices, results):
         ax.plot(choice, path[choice - 1], marker, label=label, **style)
     label = f"not stopped: {results[LAST]:{form}}"
     ax.plot(updates[-1], test[-1], "kX", markersize=9, clip_on=False, label=label)
-    ax.axhline(test[-1], color="#000000", linestyle="--", linewidth=0.8, zorder=1)
     ax.set(xlabel="iteration", ylabel=what)
     ax.set_title(title, loc="left")
     for axis in (ax.xaxis, ax.yaxis):

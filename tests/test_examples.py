@@ -124,6 +124,29 @@ def test_example_prints_and_draws(example, tmp_path, capsys):
     (figure,) = (tmp_path / "figures").glob("*.png")
     assert figure.name == f"{example.removeprefix('plot_')}.png"
     assert str(figure) in capsys.readouterr().out
+    for ax in plt.gcf().axes:
+        assert_is_legible(ax)
+
+
+def assert_is_legible(ax):
+    """Both axes say what they are, and no line falls to the zero of a log scale."""
+    panels = {
+        "x": ax.get_shared_x_axes().get_siblings(ax),
+        "y": ax.get_shared_y_axes().get_siblings(ax),
+    }
+    for name, siblings in panels.items():
+        ticks = [text.get_text() for text in getattr(ax, f"get_{name}ticklabels")()]
+        are_words = any(re.search("[a-z]{2}", text) for text in ticks)
+        labels = [getattr(panel, f"get_{name}label")() for panel in siblings]
+        assert are_words or any(labels), f"{ax.get_title(loc='left')}: {name}"
+    for line in ax.lines:
+        for scale, values in (
+            (ax.get_xscale(), line.get_xdata()),
+            (ax.get_yscale(), line.get_ydata()),
+        ):
+            values = np.asarray(values, dtype=float)
+            is_axes_fraction = line.get_transform() != ax.transData
+            assert scale != "log" or is_axes_fraction or not np.any(values <= 0)
 
 
 def test_extras_of_an_example_are_known(tmp_path):
