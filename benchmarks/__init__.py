@@ -1,8 +1,8 @@
 """Speed and memory against opponents, and accuracy over repeats.
 
-``framework.py`` has what all share: times of both sides in one process, rows with the
-ratio that is asked for, and the files that are written. Every other file asks the
-question that its first line says:
+``framework.py`` has what all share: times of both sides in one process, rows of their
+ratios, and the files that are written. Every other file asks the question that its
+first line says:
 
 * ``speed``: rows of ``python -m benchmarks`` (``make bench``);
 * ``studies``: tables of ``python -m benchmarks.studies`` (``make studies``);

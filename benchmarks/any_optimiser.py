@@ -65,7 +65,7 @@ def worst(results, expected):
 def held_out(work, run, begin, readings, prefix="", repeats=REPEATS):
     """Rows: every reading against refits one after the other, and folds against a run.
 
-    ``readings`` are (name, settings of loo_path, ratio asked for), exact ones first.
+    ``readings`` are (name, settings of loo_path, ratio to reach), exact ones first.
     """
     refits = partial(run.loo_path, np.arange(N_REFITS), block_size=1)
     exact = None

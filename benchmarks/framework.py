@@ -1,8 +1,9 @@
-"""Both sides timed in one process, rows with the ratio asked for, and their files."""
+"""Both sides timed in one process, rows of their ratios, and the files of results."""
 
 import argparse
 import json
 import platform
+import re
 import tracemalloc
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -55,14 +56,23 @@ def header(*cells):
     return [line(*cells), "|---" * len(cells) + "|"]
 
 
-COLUMNS = header(
-    "name", "work", "against", "ours", "theirs", "ratio", "required", "accuracy"
-)
+COLUMNS = header("name", "work", "against", "ours", "theirs", "ratio", "accuracy")
+# What a number of the accuracy should not exceed: a limit, or the opponent's number.
+LIMIT = re.compile(r" \(<= ([\d.e+-]+)(, its)?\)")
+
+
+def without_limits(accuracy):
+    """What is said of the accuracy, with the opponent's numbers alone in brackets."""
+    return LIMIT.sub(lambda limit: f" (its {limit[1]})" if limit[2] else "", accuracy)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: seconds (or megabytes) of both sides, and their ratio."""
+    """One comparison: seconds (or megabytes) of both sides, and their ratio.
+
+    The limits of ``required`` and ``accuracy`` are for those who change the code
+    (``comparison.is_within_limits``); pages have the numbers.
+    """
 
     work: str
     against: str
@@ -86,9 +96,8 @@ class Row:
         """A line of the table, for a benchmark of that name."""
         numbers = [self.ours, self.theirs, self.ratio]
         written = ["" if number is None else f"{number:.3g}" for number in numbers]
-        return line(
-            name, self.work, self.against, *written, self.required, self.accuracy
-        )
+        said = without_limits(self.accuracy)
+        return line(name, self.work, self.against, *written, said)
 
 
 def race(work, against, ours, theirs, required="", accuracy=None, repeats=3):

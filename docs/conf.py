@@ -94,7 +94,7 @@ html_theme_options = {
 }
 # Pages that are no section: their width goes to the text.
 ALONE = (
-    "index api quickstart coming_from estimates questions theory comparison "
+    "index api quickstart coming_from estimates questions theory comparison results "
     "references changelog extending design contributing"
 )
 html_sidebars = {page: [] for page in [*ALONE.split(), "_modules/**"]}

@@ -121,7 +121,7 @@ print(f"error on test rows     {np.mean(test_errors):.0f}")
 interval = model.predict_interval(X_test, coverage=0.9)
 is_inside = (interval[:, 0] <= y_test) & (y_test <= interval[:, 1])
 print(f"one split: {is_inside.mean():.2f} of the test targets are in 0.90 intervals")
-print("\nasked for   covered, mean over 20 splits")
+print("\nnominal     covered, mean over 20 splits")
 for level, share in zip(levels, np.mean(coverages, axis=0)):
     print(f"{level:9.2f}   {share:.2f}")
 

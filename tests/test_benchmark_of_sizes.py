@@ -12,7 +12,7 @@ from benchmarks.sizes.bars import Bar, at_most, over
 from benchmarks.sizes.data import drawn, probabilities
 from benchmarks.sizes.measure import Settings, compared, errors
 from benchmarks.sizes.methods import HISTOGRAMS, METHODS, OURS
-from benchmarks.sizes.page import SECTIONS
+from benchmarks.sizes.page import SECTIONS, summary_lines
 from benchmarks.sizes.tables import ARCHIVES, COMMITS, TEXT, listed
 from benchmarks.unseen import tables as unseen
 
@@ -81,19 +81,39 @@ def test_methods_are_compared_and_one_that_is_not_there_says_so():
 def test_bars_are_ratios_over_an_opponent_or_numbers_of_ours():
     found = {"ours": {"error": 1.0, "seconds": 6.0}, "theirs": {"error": 2.0}}
     (bar,) = over("case", found, "theirs", error=0.4, seconds=3.0)
-    assert (bar.value, bar.is_met, bar.asked) == (0.5, False, "<= 0.4")
+    assert (bar.value, bar.is_met, bar.limits) == (0.5, False, "<= 0.4")
     (bar,) = at_most("case", found, seconds=6.0, megabytes=1.0)
     assert bar.is_met
     assert Bar("case", "said", 1.01, 1.02, 0.98).is_met
     assert not Bar("case", "said", 0.97, 1.02, 0.98).is_met
 
 
-def test_an_excess_that_grows_with_rows_is_missed():
+def test_an_excess_that_grows_with_rows_is_outside_its_limits():
     results = {
         f"regression-{n}": {"methods": {OURS: {"excess": excess}}}
         for n, excess in ((500, 0.5), (2000, 0.2), (5000, 0.3))
     }
     assert [bar.is_met for bar in rows.bars(results)] == [True, False]
+
+
+def test_the_summary_compares_ours_with_each_opponent():
+    def found(ours, theirs):
+        numbers = {"error": ours, "seconds": 6.0}, {"error": theirs, "seconds": 2.0}
+        return {"methods": dict(zip((OURS, HISTOGRAMS), numbers))}
+
+    results = {
+        "rows": {
+            "regression-500": found(1.0, 2.0),
+            "regression-20000": found(1.0, 4.0),
+            "regression-100000": found(3.0, 2.0),
+        },
+        "tables": {"adult": {"methods": {OURS: {"error": 1.0, "seconds": 1.0}}}},
+    }
+    few, many = [*summary_lines(results)][2:]
+    assert (
+        few == f"| rows | 500 to 5000 | {HISTOGRAMS} | 1 | 0.500 | 0.500 | 1 | 3 | 3 |"
+    )
+    assert f"| {HISTOGRAMS} | 2 | 0.875 | 1.500 | 1 | 3 | 3 |" in many
 
 
 def test_cases_are_kept_and_not_measured_again(tmp_path, monkeypatch):

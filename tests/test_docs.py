@@ -13,6 +13,7 @@ from sklearn.utils.fixes import parse_version
 
 import skacv
 from benchmarks import comparison
+from benchmarks.framework import Row
 from skacv._estimator.estimates.recording import METHODS
 
 from .quotations import Quotation, is_rounded, lines_of, quotations_of, words_of
@@ -195,24 +196,46 @@ def test_rows_of_the_comparison_name_one_row_of_the_results():
 
 
 @pytest.mark.parametrize(
-    ("required", "ratio", "accuracy", "said"),
+    ("required", "ratio", "accuracy", "said", "is_within"),
     [
-        (">= 5", 5.0, "", "met"),
-        (">= 5", 4.99, "", "**missed**"),
-        ("<= 1.3", 1.2, "", "met"),
-        ("<= 1.3", 1.4, "", "**missed**"),
-        (">= 1", 2.0, "path differs by 5e-04 (<= 1e-3)", "met"),
-        (">= 1", 2.0, "error 0.55, 0.748 of its (<= 1.05), at most 2; stopped", "met"),
-        (">= 1", 2.0, "log loss 0.7 (<= 0.699, its)", "**missed** in accuracy"),
-        (">= 1", 0.5, "risk 1.03 of its (<= 1.02)", "**missed**"),
-        ("", 1.5, "risk 1.03 of its", "faster"),
-        ("", 0.5, "", "**slower**"),
-        ("", None, "does not install", "not measured"),
+        (">= 5", 5.0, "", "faster", True),
+        (">= 5", 4.99, "", "faster", False),
+        ("<= 1.3", 1.2, "", "cost", True),
+        ("<= 1.3", 1.4, "", "cost", False),
+        (">= 1", 2.0, "path differs by 5e-04 (<= 1e-3)", "faster", True),
+        (">= 1", 2.0, "error 0.5, 0.7 of its (<= 1.05), at most 2", "faster", True),
+        (">= 1", 2.0, "log loss 0.7 (<= 0.699, its)", "faster", False),
+        (">= 1", 0.5, "risk 1.01 of its (<= 1.02)", "**slower**", False),
+        ("", 1.5, "risk 1.03 of its", "faster", True),
+        ("", 0.5, "", "**slower**", True),
+        ("", None, "does not install", "not measured", True),
     ],
 )
-def test_bars_that_are_missed_are_said_to_be(required, ratio, accuracy, said):
+def test_pairs_say_who_is_faster_and_keep_their_limits(
+    required, ratio, accuracy, said, is_within
+):
     row = {"required": required, "ratio": ratio, "accuracy": accuracy}
     assert comparison.outcome(row) == said
+    assert comparison.is_within_limits(row) == is_within
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "printed"),
+    [
+        (
+            "risk 1.002 of its (<= 1.02), at most 1.006",
+            "risk 1.002 of its, at most 1.006",
+        ),
+        ("log loss 0.7 (<= 0.699, its)", "log loss 0.7 (its 0.699)"),
+        ("test error 2.04% (theirs 2.04%)", "test error 2.04% (theirs 2.04%)"),
+    ],
+)
+def test_pages_have_numbers_and_no_limits(accuracy, printed):
+    assert (
+        Row("work", "theirs", accuracy=accuracy)
+        .markdown("name")
+        .endswith(f"| {printed} |")
+    )
 
 
 def test_rows_that_are_alike_cannot_be_named():

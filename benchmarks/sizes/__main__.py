@@ -104,3 +104,8 @@ if __name__ == "__main__":
             write(kept_in(folder), args.output)
     if args.output is not None:
         write(kept_in(folder), args.output)
+        for section, bars in bars_of(kept_in(folder)).items():
+            for bar in bars:
+                if not bar.is_met:
+                    found = f"{bar.what}: {bar.value:.4g}, not {bar.limits}"
+                    print(f"Outside its limits: {section} {bar.case}, {found}")

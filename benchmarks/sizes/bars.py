@@ -1,4 +1,4 @@
-"""What is asked of a number, and is it so?"""
+"""Which limits should a number keep, and does it?"""
 
 from dataclasses import dataclass
 
@@ -25,8 +25,8 @@ class Bar:
         return self.least <= self.value <= self.most
 
     @property
-    def asked(self):
-        """The bounds as text."""
+    def limits(self):
+        """The limits as text."""
         if self.least > 0:
             return f"{self.least:g} to {self.most:g}"
         return f"<= {self.most:g}"

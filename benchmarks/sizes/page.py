@@ -1,4 +1,6 @@
-"""Which bars are met, and what has every method taken? The page of all sizes."""
+"""How do error, time and memory compare, size by size? The page of all sizes."""
+
+from statistics import median
 
 from ..framework import header, heading, line
 from . import rows, scores, shapes, tables
@@ -12,15 +14,14 @@ ABOUT = """
 `make bench-sizes`, `python -m benchmarks.sizes` ({heading})
 
 `SelfStoppingRegressor(random_state=0)` and `SelfStoppingClassifier(random_state=0)`,
-"default", beside LightGBM and CatBoost of at most 5000 trees, stopped by a fifth of the
-rows after 50 trees without gain, and
+"default", compared with LightGBM and CatBoost with at most 5000 trees, stopped by a
+fifth of the rows after 50 trees without improvement, and
 `HistGradientBoosting(early_stopping=True, n_iter_no_change=50, max_iter=5000,
-validation_fraction=0.2)`. All are fitted by turns in one process with the same number
-of threads; seconds are medians, those of processors of the last fit. The excess is what
-is lost to the truth: the squared distance to the true mean, or the divergence of the
-true probabilities. Memory is that of a process of its own: megabytes that the fit takes
-at most, above X, y and imports. A case that stands here was measured on the day beside
-it.
+validation_fraction=0.2)`. All are fitted in turn in one process with the same number of
+threads; seconds are medians, processor seconds those of the last fit. The excess is the
+distance from the truth: the squared distance to the true mean, or the divergence from
+the true probabilities. Memory is measured in a separate process: the peak megabytes of
+the fit, above X, y and imports. Each case has the day on which it was measured.
 """
 
 
@@ -29,7 +30,7 @@ def number(value, digits=3):
 
 
 def bars_of(results):
-    """All bars by section.
+    """Numbers that have limits, by section.
 
     Parameters
     ----------
@@ -40,13 +41,56 @@ def bars_of(results):
 
 
 def bar_lines(bars):
-    yield from header("section", "case", "what", "measured", "asked", "outcome")
+    yield from header("section", "case", "what", "measured")
     for section, of_section in bars.items():
         for bar in of_section:
-            outcome = "met" if bar.is_met else "**missed**"
+            yield line(section, bar.case, bar.what, number(bar.value, 4))
+
+
+def summary_lines(results):
+    """Our error and seconds over those of each opponent, by section and size."""
+    yield from header(
+        *(
+            "section",
+            "rows",
+            "opponent",
+            "cases",
+            "our error over its, median",
+            "worst",
+        ),
+        *("with the smaller error", "our seconds over its, median", "slowest"),
+    )
+    kinds = {
+        ("rows", "500 to 5000"): [
+            case for case in results["rows"] if not is_large(case)
+        ],
+        ("rows", "20,000 to a million"): [*filter(is_large, results["rows"])],
+        ("tables", "more than 20,000"): [*results["tables"]],
+    }
+    for (section, size), cases in kinds.items():
+        found = [results[section][case]["methods"] for case in cases]
+        for opponent in dict.fromkeys(name for methods in found for name in methods):
+            pairs = [
+                (next(iter(methods.values())), methods[opponent])
+                for methods in found
+                if "error" in methods.get(opponent, {})
+            ]
+            pairs = [(ours, theirs) for ours, theirs in pairs if ours is not theirs]
+            if not pairs:
+                continue
+            errors = [ours["error"] / theirs["error"] for ours, theirs in pairs]
+            times = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
             yield line(
-                *(section, bar.case, bar.what, number(bar.value, 4), bar.asked, outcome)
+                *(section, size, opponent, len(pairs)),
+                *(f"{median(errors):.3f}", f"{max(errors):.3f}"),
+                sum(ratio < 1 for ratio in errors),
+                *(number(median(times)), number(max(times))),
             )
+
+
+def is_large(case):
+    """Whether a case of simulated rows has limits against LightGBM."""
+    return int(case.rpartition("-")[2]) >= rows.MANY_ROWS
 
 
 def ratio(found, ours, name):
@@ -86,7 +130,7 @@ def fit_lines(results):
 
 
 def score_lines(results):
-    """A line for every fit of ours that is asked what it says of itself."""
+    """A line for every fit of ours whose own estimates are compared with the truth."""
     yield from header(
         *("case", "said", "true", "said over true", "coverage", "seconds", "day")
     )
@@ -103,7 +147,8 @@ def score_lines(results):
 def page(results):
     """The page as Markdown."""
     text = [f"# {TITLE}\n{ABOUT.format(heading=heading(LIBRARIES))}"]
-    text.append("\n".join(["## Bars\n", *bar_lines(bars_of(results)), ""]))
+    text.append("\n".join(["## Summary\n", *summary_lines(results), ""]))
+    text.append("\n".join(["## Ratios and means\n", *bar_lines(bars_of(results)), ""]))
     for name, section in SECTIONS.items():
         lines = score_lines if name == "scores" else fit_lines
         found = [*lines(results[name])] if results[name] else ["Not measured."]

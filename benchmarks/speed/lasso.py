@@ -20,7 +20,7 @@ LASSO = 'TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=20))'
 LASSO_CV = "LassoCV(cv=5, 30 alphas)"
 # Rows, columns, and updates of a value of alpha where held-out rows judge.
 SIZES = {"path": (2000, 3000, 10), "path-small": (500, 2000, 20)}
-RISK_ASKED = {"path": ">= 5", "path-small": ">= 1"}
+RISK_REQUIRED = {"path": ">= 5", "path-small": ">= 1"}
 TALL = (300_000, 50), (1_000_000, 20)
 
 
@@ -93,7 +93,12 @@ def path(name, n_seeds):
         model = lasso_cv().fit(X, y)
         return model.coef_, model.intercept_
 
-    required = {"risk": RISK_ASKED[name], "loo": ">= 1", "cv": ">= 1", "auto": ">= 1"}
+    required = {
+        "risk": RISK_REQUIRED[name],
+        "loo": ">= 1",
+        "cv": ">= 1",
+        "auto": ">= 1",
+    }
     note = f", median of {n_seeds} seeds"
     return choices(SIZES[name], theirs, LASSO_CV, required, "<= 1.02", n_seeds, note)
 

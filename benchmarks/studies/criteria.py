@@ -50,7 +50,7 @@ RUNS = {
 
 
 def criteria(n_repeats=25):
-    """What each criterion reads at the iterate that it chooses, and what that costs.
+    """What each criterion estimates at the iterate that it chooses, and the cost.
 
     Gaussian rows, n/20 equal coefficients of squared norm 4, noise level 1,
     TrajectoryLasso(alpha="path", max_iter=20); mean over 25 repeats, standard
@@ -157,7 +157,7 @@ GROUPS = (
 
 
 def regret(n_splits=N_SPLITS):
-    """What choosing by each criterion costs, and how true its reading is.
+    """What choosing by each criterion costs, and how accurate its estimate is.
 
     Half of the rows train, columns standardised, the others test; 20 splits. "Regret"
     is the mean test loss of the chosen iterate over the mean of the least on the path,

@@ -99,7 +99,7 @@ def test_path(model, X, y):
 
 
 def curved_memory(n_repeats=N_REPEATS):
-    """The memory matrix of curved losses, beside leave-one-out and fresh rows.
+    """The memory matrix of curved losses, against leave-one-out and fresh rows.
 
     300 rows, a fifth of the columns matter, 25 updates (SGD: 10 passes through batches
     of 32 rows, drawn anew; random batches: 30 rows an update), 40 repeats. "traces" and

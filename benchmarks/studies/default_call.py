@@ -117,7 +117,7 @@ def table(task, sets, peers, error, n_splits, ratios):
 
 
 def defaults(n_splits=N_SPLITS):
-    """The default call beside tuned peers.
+    """The default call against tuned peers.
 
     ``TrajectoryEarlyStoppingCV(task=...)`` with nothing else set; half of the rows
     train, columns standardised, the others test; 20 splits. Mean test errors: squared
@@ -134,7 +134,7 @@ def defaults(n_splits=N_SPLITS):
 
 
 def default_probabilities(n_splits=10):
-    """Probabilities of the default call beside tuned peers.
+    """Probabilities of the default call against tuned peers.
 
     ``TrajectoryEarlyStoppingCV(task="classification")`` with nothing else set; half of
     the rows train, columns standardised, the others test; 10 splits. Mean log losses of

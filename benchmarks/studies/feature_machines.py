@@ -92,7 +92,7 @@ class OfValidationRows:
 
 
 def feature_machines(seeds=SEEDS):
-    """Machines that learn scales of the columns, beside others.
+    """Machines that learn scales of the columns, against others.
 
     Functions of some of the normal columns, of variance one, with noise of standard
     deviation one half. Mean squared distance to the function on 2000 new rows, mean of

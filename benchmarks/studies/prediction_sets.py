@@ -24,7 +24,7 @@ SETS = {
 
 
 def prediction_sets(n_repeats=10):
-    """Prediction sets of logistic regression, nominal .9, beside MAPIE's.
+    """Prediction sets of logistic regression, nominal .9, and MAPIE's.
 
     Half of the rows train, in ten random splits; columns are standardised. Ours are of
     TrajectoryEarlyStoppingCV of a path of logistic regression, from its folds; MAPIE's

@@ -127,7 +127,7 @@ def races(names=TABLES, n_settings=N_SETTINGS):
 
 
 def means_of_copies(names=TABLES):
-    """The mean of boosted trees and of the folds' copies, beside the model alone.
+    """The mean of boosted trees and of the folds' copies, against the model alone.
 
     Errors on new rows of ``Staged(trees, keep="mean")`` over those of the same trees
     without, both stopped by five folds; tables as above. The coverage of CV+ intervals,

@@ -161,7 +161,7 @@ def few_rows(n_repeats=50):
 
 
 def probes(n_repeats=60):
-    """Probes beside the error that the estimate has anyway.
+    """Error of the probes, compared with the error of the estimate itself.
 
     Exact traces and the probes of risk="auto" (at least ten, more where their
     standard error asks for it), ISTA with alpha=.01 sqrt(2000 / n) and the

@@ -49,7 +49,7 @@ def flaml(task, limit):
 
 
 def time_limits():
-    """Seconds and errors of the default call under a limit of time.
+    """Seconds and errors of the default call under a time limit.
 
     50,000 x 30 simulated rows train, 20,000 test: eight effects of ten columns, linear,
     smooth, products and a step, with noise of standard deviation one; for classes

@@ -43,7 +43,7 @@ import numpy as np
 FOLDER = Path(os.environ.get("SKACV_TABLES", "tables"))
 LIST = Path(__file__).with_suffix(".csv")
 TASKS = ("regression", "classification")
-HALVES = ("tune", "report")
+HALVES = ("development", "held-out")
 # Of the rows: of a rarer class the training rows would have less than five, and peers
 # would fail that split them by classes.
 RAREST = 0.005
@@ -73,7 +73,7 @@ class Table:
     name : str
         Of the file, without its ending.
     task : {"regression", "classification"}
-    half : {"tune", "report", ""}
+    half : {"development", "held-out", ""}
         None, in lists that nothing is tuned on.
     repository : str
         Owner and name on GitHub.
