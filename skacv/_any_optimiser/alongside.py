@@ -68,18 +68,18 @@ class FollowedLoop:
         is_same = distance <= 0.05 * length + 10 * rounding
         if not (is_same or self._is_warned):
             message = (
-                f"After update {self.n_steps_} the loop's parameters are not those of "
-                "the same update made here on all rows: step() must be passed the rows "
-                "of every update, and the loss (a mean over them), penalty, optimiser "
-                "and schedule must be those of the loop"
+                f"After update {self.n_steps_} the loop's parameters differ from those "
+                "of the same update made here on all rows: pass step() the rows of "
+                "every update, and use the loss (a mean over them), penalty, optimiser "
+                "and schedule of the loop"
             )
             if self.n_steps_ <= N_REFUSED:
                 raise ValueError(f"{message}.")
             self._is_warned = True
             warn(
-                f"{message}. Folds no longer follow it, unless its updates are "
-                "rounding themselves: where all rows are fitted, or by signs of "
-                "gradients.",
+                f"{message}. The folds no longer follow the loop, unless its updates "
+                "are mere rounding errors, as when all rows are fitted, or use the "
+                "signs of gradients.",
                 UserWarning,
             )
         if self.n_steps_ % self._every == 0:

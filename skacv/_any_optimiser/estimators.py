@@ -44,14 +44,13 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
     max_iter : int, default=200
         Number of updates.
     batch_size : int, default=None
-        Number of rows in every update; rows are shuffled in every epoch. None uses all
-        rows.
+        Number of rows per update; rows are shuffled in every epoch. None: all rows.
     cv : int, cross-validation splitter or iterable, default=None
-        Cross-validation folds, for ``cv_path_``. None: no folds;
-        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
+        Cross-validation folds, for ``cv_path_``. None: no folds, or five random ones
+        inside :class:`skacv.TrajectoryEarlyStoppingCV`.
     loo : bool or int, default=False
-        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
-        of rows drawn at random to leave out.
+        Whether to leave out every row, one at a time, for ``loo_path_``; or how many
+        random rows to leave out.
 
     Attributes
     ----------
@@ -63,7 +62,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 (n_iter_ + 1, n_held_out)
         Held-out predictions of every iterate.
     cv_indices_ : list of ndarray of int
-        Indices of the rows that every fold holds out.
+        Indices of the rows held out by each fold.
     loo_indices_ : ndarray of int
         Indices of the rows left out one at a time.
     cv_target_, loo_target_ : ndarray of shape (n_held_out,)
@@ -93,7 +92,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
-        """Run the optimiser once, and record every iterate with its estimates.
+        """Run the optimiser once and record every iterate with its estimates.
 
         Parameters
         ----------
@@ -102,8 +101,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         y : array-like of shape (n_samples,)
             Targets.
         **params : dict
-            Passed on to the splitter of ``cv``, such as ``groups``; with metadata
-            routing enabled, as it requests.
+            Passed to the splitter of ``cv``, such as ``groups``; with metadata routing
+            enabled, as it requests.
 
         Returns
         -------
@@ -113,8 +112,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         Raises
         ------
         ValueError
-            If parameters or data are invalid, or if the run, or a run without some
-            rows, diverges.
+            If parameters or data are invalid, or a run diverges.
         """
         X, y, target, names, n_outputs = self._encoded_data(X, y)
         n_rows = len(y)

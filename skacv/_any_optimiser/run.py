@@ -113,10 +113,9 @@ class OptimiserRun:
             Rows to leave out, one at a time; None means all.
         method : {"exact", "linearised"}, default="exact"
             "exact" holds for any model and optimiser, as in :meth:`cv_path`.
-            "linearised" linearises the gradients without a row around the recorded run.
-            It is for convex losses with few parameters, such as linear models: it needs
-            a matrix of (number of parameters)^2 entries and products with it, but no
-            pass through all rows for every row left out.
+            "linearised" saves the passes through all rows for each row left out: for
+            convex losses with few parameters, since it needs a matrix of their number
+            squared.
         correction : bool, default=True
             Whether to correct the error of "linearised" at some iterates. False is the
             published estimate.

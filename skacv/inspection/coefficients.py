@@ -80,16 +80,16 @@ class CoefficientPathDisplay(PathDisplay):
         ----------
         estimator : fitted estimator
             An estimator of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline
-            that ends with one of them.
+            that ends with one.
         target : int, default=0
             Index of the target, if there are several.
         xscale : {"linear", "symlog"}, default="linear"
             Scale of the axis of the iterations; "symlog" is logarithmic from the tenth
             on.
         ax : matplotlib Axes, default=None
-            Axes to plot on; None makes a new figure.
+            Axes to plot on; None creates a new figure.
         name : str, default=None
-            What the title begins with; None is the name of the estimator.
+            Beginning of the title; None is the name of the estimator.
         **kwargs : dict
             Keyword arguments of matplotlib for the lines in ``lines_``.
 
@@ -217,15 +217,14 @@ class CoefficientIntervalDisplay(PathDisplay):
         ----------
         estimator : fitted estimator
             An estimator of skacv with ``coef_interval``, a
-            :class:`TrajectoryEarlyStoppingCV`, or a pipeline that ends with one of
-            them.
+            :class:`TrajectoryEarlyStoppingCV`, or a pipeline that ends with one.
         columns : array-like of int, str or bool, default=None
-            The columns to plot, as in ``coef_interval``; None takes the three with the
+            The columns to plot, as in ``coef_interval``; None means the three with the
             largest coefficients at the iterate in use.
         coverage : float, default=0.95
             Nominal probability that an interval contains the true coefficient.
         iterations : array-like of int, default=None
-            The iterates to debias; None takes a dozen.
+            The iterates to debias; None means a dozen.
         covariance : {"auto", "sample", "nodewise"} or array-like of shape \
 (n_features, n_features), default="auto"
             As in ``coef_interval``.
@@ -237,9 +236,9 @@ class CoefficientIntervalDisplay(PathDisplay):
             Scale of the axis of the iterations; "symlog" is logarithmic from the tenth
             on.
         ax : matplotlib Axes, default=None
-            Axes to plot on; None makes a new figure.
+            Axes to plot on; None creates a new figure.
         name : str, default=None
-            What the title begins with; None is the name of the estimator.
+            Beginning of the title; None is the name of the estimator.
         **kwargs : dict
             Keyword arguments of matplotlib for the lines in ``lines_``.
 

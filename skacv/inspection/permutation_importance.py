@@ -18,8 +18,8 @@ class PermutationImportanceDisplay(Display):
     """Plot of the permutation importances of the columns of X, for any model.
 
     The importance of a column is the score of the model minus its score on the same
-    rows with the values of this column permuted [1]_. The rows have to be unseen: those
-    that a model was fitted on make columns important that it has merely memorised.
+    rows with the values of this column permuted [1]_. The rows must be unseen: on its
+    training rows, columns that a model has merely memorised look important.
 
     Use :meth:`from_estimator`.
 
@@ -89,39 +89,38 @@ class PermutationImportanceDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Permute the columns of unseen rows, and plot what that costs.
+        """Permute the columns of unseen rows, and plot how much the score decreases.
 
         Parameters
         ----------
         estimator : estimator
-            Any regressor or classifier, such as a :class:`SelfStoppingRegressor` or a
-            pipeline that ends with one; fitted, if ``cv=None``.
+            Any regressor or classifier, or a pipeline that ends with one; fitted if
+            ``cv=None``.
         X : {array-like, DataFrame} of shape (n_samples, n_features)
-            Rows as ``estimator`` takes them. Its columns are permuted as they are here,
-            before any encoding inside the estimator.
+            Rows in any form that ``estimator`` accepts. Columns are permuted before any
+            encoding inside the estimator.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Their targets.
         cv : int, splitter or iterable, default=None
-            None: X and y are rows that the fitted estimator has not seen. Otherwise
-            they may be the training rows: for every fold a clone is fitted without the
-            rows that it holds out, and columns of these are permuted. The folds are as
-            in scikit-learn; pass the splits themselves where rows are in groups.
+            None: X and y are unseen rows for the fitted estimator. Otherwise they may
+            be the training rows: a clone is fitted without each fold, whose rows are
+            permuted. Pass the splits themselves for rows in groups.
         n_repeats : int, default=5
-            Number of permutations of every column, in every fold.
+            Number of permutations of every column in every fold.
         scoring : str or callable, default=None
-            The scorer; None is the ``score`` of the estimator, the accuracy or R^2.
+            The scorer; None is the estimator's ``score``, accuracy or R^2.
         n_jobs : int, default=None
-            Number of columns that are permuted in parallel.
+            Number of columns permuted in parallel.
         random_state : int, RandomState instance or None, default=None
             Controls the permutations.
         max_features : int, default=20
             Number of columns to draw, those with the largest mean importances.
         ax : matplotlib Axes, default=None
-            Axes to plot on; None makes a new figure.
+            Axes to plot on; None creates a new figure.
         name : str, default=None
-            What the title begins with; None is the name of the estimator.
+            Beginning of the title; None is the name of the estimator.
         **kwargs : dict
-            Keyword arguments of matplotlib for the points, as of ``errorbar``.
+            Keyword arguments of matplotlib's ``errorbar``.
 
         Returns
         -------
@@ -130,7 +129,7 @@ class PermutationImportanceDisplay(Display):
         Raises
         ------
         NotFittedError
-            If the estimator is not fitted, and ``cv=None``.
+            If the estimator is not fitted and ``cv=None``.
         """
         # This imports matplotlib and pandas, where these are installed.
         from sklearn.inspection import permutation_importance

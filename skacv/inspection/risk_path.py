@@ -67,28 +67,28 @@ class RiskPathDisplay(PathDisplay):
     iteration : int
         The iterate in use, marked by a dot.
     criterion : {"risk", "loo", "cv"}, default=None
-        The estimate whose value at the iterate in use is marked; None takes the first
+        The estimate whose value at the iterate in use is marked; None marks the first
         one.
     test_path : ndarray of shape (n_tested,), default=None
         Mean loss on test rows.
     tested : ndarray of int, shape (n_tested,), default=None
         The iterates of ``test_path``; None means all.
     estimator_name : str, default=None
-        Name of the estimator, for the title, and for its line if there are others.
+        Name of the estimator, for the title and, among others, for its line.
     xscale : {"linear", "symlog", "share"}, default="linear"
         Scale of the axis of the iterations. "symlog" is logarithmic from the tenth on.
         "share" draws every iterate at its share of the run of its member.
     loss : str, default="squared error"
         Name of the loss, for the label of the axis.
     member_paths : dict of str to ndarray, default=None
-        Paths of the criterion for the other members that were compared.
+        Paths of the criterion of the other members compared.
     member_iterations : dict of str to int, default=None
-        The iterate that was kept of each of them, marked by a dot.
+        The iterate kept of each of them, marked by a dot.
     member_styles : dict of str to dict, default=None
         Keyword arguments of matplotlib for the line of every member, such as its
         colour. None: those of :meth:`from_estimator`.
     weights : dict of str to float, default=None
-        Weights of the members of a blend, beside their names.
+        Weights of the members of a blend, shown next to their names.
     blend_loss : float, default=None
         Estimated mean loss of the blend on unseen rows; None draws none.
 
@@ -149,24 +149,21 @@ class RiskPathDisplay(PathDisplay):
         ----------
         estimator : fitted estimator
             An estimator of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline
-            that ends with one of them. Training and test error are those of the chosen
-            member, in a blend of the one with the largest weight. The paths of a blend
-            of classifiers are held-out log losses; a member that stops by another loss,
-            such as the squared error of a kernel machine, then has no training curve.
+            that ends with one. For a blend, training and test error are those of the
+            member with the largest weight.
         X_test : {array-like, sparse matrix} of shape (n_samples, n_features), \
 default=None
             Test rows, in the format that ``estimator`` predicts for.
         y_test : array-like of shape (n_samples,) or (n_samples, n_targets), \
 default=None
-            Their targets.
+            Targets of the test rows.
         xscale : {"linear", "symlog", "share"}, default=None
-            Scale of the axis of the iterations. None: "share" if members of different
-            numbers of iterations are compared, otherwise "linear".
+            Scale of the axis of the iterations. None: "share" for members with
+            different numbers of iterations, otherwise "linear".
         ax : matplotlib Axes, default=None
-            Axes to plot on; None makes a new figure.
+            Axes to plot on; None creates a new figure.
         name : str, default=None
-            What the title begins with; None is the name of the model that is
-            drawn, or "blend".
+            Beginning of the title; None is the name of the model drawn, or "blend".
         **kwargs : dict
             Keyword arguments of matplotlib for the lines of the estimates.
 
@@ -181,7 +178,7 @@ default=None
             without any estimate of the risk.
         """
         if (X_test is None) != (y_test is None):
-            raise ValueError("X_test and y_test go together: give both or neither.")
+            raise ValueError("X_test and y_test go together: pass both or neither.")
         inner, X_test = recorded_estimator(estimator, X_test)
         stopping, _ = last_step(estimator)
         # None of a single model, and of one that is shown in the loss it stops by.

@@ -99,22 +99,23 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
     """Regression by any function of JAX and any optax optimiser.
 
     It minimises mean_i loss(y_i, model(params, x_i)) + penalty(params). Rows and folds
-    are left out exactly, by runs side by side with the same batches.
+    are left out exactly, by runs side by side with the same batches. Read more in the
+    :doc:`user guide </guide/any_optimiser>`.
 
     Parameters
     ----------
     model : callable, default=None
-        ``model(params, X)``, one prediction a row. None is a linear model.
+        ``model(params, X)``, one prediction per row. None is a linear model.
     init : callable, default=None
-        ``init(key, n_features, n_outputs)`` gives the parameters that the run starts
-        from, a pytree of arrays, from a key of ``jax.random``; ``n_outputs`` is 1. It
-        goes with ``model``. None is zeros.
+        ``init(key, n_features, n_outputs)`` returns the starting parameters of
+        ``model``, a pytree of arrays, from a key of ``jax.random``; ``n_outputs`` is 1.
+        None is zeros.
     {loss, optimizer, penalty, max_iter, batch_size, cv, loo, random_state}
 
     Attributes
     ----------
     {params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, cv_target_, loo_target_, n_iter_, n_features_in_}
+    {cv_indices_, loo_indices_, cv_target_, n_iter_, n_features_in_}
     {feature_names_in_}
 
     Examples
@@ -137,23 +138,24 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     """Classification by any function of JAX and any optax optimiser.
 
     It minimises mean_i loss(y_i, model(params, x_i)) + penalty(params). Rows and folds
-    are left out exactly, by runs side by side with the same batches.
+    are left out exactly, by runs side by side with the same batches. Read more in the
+    :doc:`user guide </guide/any_optimiser>`.
 
     Parameters
     ----------
     model : callable, default=None
-        ``model(params, X)``, one decision a row where there are two classes, of shape
-        (n,), else one for every class, (n, n_classes). None is a linear model.
+        ``model(params, X)``, one decision per row for two classes, of shape (n,),
+        otherwise one per class, (n, n_classes). None is a linear model.
     init : callable, default=None
-        ``init(key, n_features, n_outputs)`` gives the parameters that the run starts
-        from, a pytree of arrays, from a key of ``jax.random``; ``n_outputs`` is 1 where
-        there are two classes, else their number. It goes with ``model``. None is zeros.
+        ``init(key, n_features, n_outputs)`` returns the starting parameters of
+        ``model``, a pytree of arrays, from a key of ``jax.random``; ``n_outputs`` is 1
+        for two classes, otherwise their number. None is zeros.
     {loss, optimizer, penalty, max_iter, batch_size, cv, loo, random_state}
 
     Attributes
     ----------
     {classes_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, cv_target_, loo_target_, n_iter_, n_features_in_}
+    {cv_indices_, loo_indices_, cv_target_, n_iter_, n_features_in_}
     {feature_names_in_}
 
     Examples

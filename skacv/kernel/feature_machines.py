@@ -110,7 +110,7 @@ class RecursiveFeatureMachine(BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit a kernel machine in every round, with scales learned in the one before.
+        """Fit a kernel machine in every round, with scales learned in the previous one.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class RecursiveFeatureMachine(BaseEstimator):
         Warns
         -----
         UserWarning
-            If ``warm_start=True`` cannot go on, since data or parameters have changed.
+            If ``warm_start=True`` cannot continue because data or parameters changed.
         """
         of_classes = is_classifier(self)
         X, y, fitted = validated_data(self, on_host(X), y, multi_output=not of_classes)
@@ -143,7 +143,7 @@ class RecursiveFeatureMachine(BaseEstimator):
             if not weights.any():
                 raise ValueError(
                     "sample_weight is zero on all rows: a fit needs at least two rows "
-                    "of positive weight."
+                    "with positive weight."
                 )
             X, y, weights = (part[weights > 0] for part in (X, y, weights))
         check_sizes(X, y)
@@ -179,15 +179,15 @@ class RecursiveFeatureMachine(BaseEstimator):
         if self.warm_start and hasattr(self, "_rounds"):
             if X.shape[1] != self.n_features_in_:
                 raise ValueError(
-                    f"warm_start=True goes on with {self.n_features_in_} columns, and "
-                    f"X has {X.shape[1]}."
+                    f"warm_start=True continues with {self.n_features_in_} columns, "
+                    f"but X has {X.shape[1]}."
                 )
             if are_same(self._fitted_to, fitted["_fitted_to"]):
                 rounds, seed = self._rounds[: self.n_rounds], self._seed
             else:
                 warn(
                     "warm_start=True with other data or parameters than before: the "
-                    "first round begins anew.",
+                    "fit starts again from the first round.",
                     UserWarning,
                 )
         for _ in range(len(rounds), self.n_rounds):
@@ -341,35 +341,32 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
 
         s_k = (m_k / max_l m_l + 0.001)^(1/2),    m_k = mean of (df / dz_k)^2
 
-    over the training rows, so that distances go by the columns that matter. The kernel
-    and its width are those of least leave-one-out error in the first two rounds, and
-    the strength of the penalty is so in every round; leave-one-out is exact for given
-    scales. ``fit`` uses the round of least ``loo_errors_``, which is too low, since its
-    scales have seen all rows. Inside :class:`TrajectoryEarlyStoppingCV` rounds are
-    stages: every fold learns scales of its own, and rounds that do not improve its
-    held-out rows are left out. Predictions are clipped to the range of the targets,
-    widened by its half on both sides: for a row unlike all others the function may be
-    far outside of it.
+    over the training rows, so that distances depend on the columns that matter. The
+    first two rounds choose the kernel and its width by leave-one-out, and every round
+    the strength of the penalty; leave-one-out is exact for given scales. ``fit`` uses
+    the round with the smallest ``loo_errors_``, which are too low, since the scales
+    have seen all rows. Inside :class:`TrajectoryEarlyStoppingCV` rounds are stages, and
+    every fold learns its own scales. Predictions are clipped to the range of the
+    targets, extended by half its width on each side. Read more in the :doc:`user guide
+    </guide/kernels>`.
 
     Parameters
     ----------
     kernel : {"auto", "laplacian", "matern", "rbf", "cauchy"}, default="auto"
-        The kernel, as of :class:`KernelEigenProRegressor`. "auto" is the best of a
-        wide "laplacian" and two widths of "rbf", others have two widths, on at most 300
-        rows.
+        Kernel, as in :class:`KernelEigenProRegressor`. "auto" is the best of a wide
+        "laplacian" and two widths of "rbf"; a name compares two widths.
     n_rounds : int, default=3
         Number of rounds.
     n_centers : int, "auto" or None, default="auto"
-        Number of centres, random rows: the function is a combination of the kernel at
-        these, fitted to all rows (the Nystroem method), or to 200 random ones for each
-        centre if there are more. None: every row is a centre. "auto" is None up to 1000
-        rows, and 1000 beyond, or 500 if half of these are as good by leave-one-out.
+        Number of centres, random rows at which the function has coefficients
+        (Nystroem); None is all rows. "auto": all up to 1000 rows, then 1000, or 500 if
+        half of these do as well.
     warm_start : bool, default=False
-        Whether ``fit`` to the same data goes on from the rounds of the last one, up to
-        ``n_rounds``. With other data or parameters the first round begins anew, with a
+        Whether ``fit`` with the same data continues from the last rounds, up to
+        ``n_rounds``. Other data or parameters start from the first round, with a
         warning.
     random_state : int, RandomState instance or None, default=None
-        Draws the centres.
+        Controls the draw of the centres.
 
     Attributes
     ----------
@@ -378,12 +375,12 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
     n_iter_ : int
         Number of rounds.
     loo_errors_ : ndarray of shape (n_iter_,)
-        Leave-one-out error of every round, the mean squared error summed over targets,
-        on at most 2000 rows.
+        Leave-one-out error of every round, with scales of all rows: the mean squared
+        error summed over targets, on at most 2000 rows.
     scales_ : ndarray of shape (n_iter_, n_features)
         Scales of the standardised columns in every round.
     feature_importances_ : ndarray of shape (n_features,)
-        m_k of the round in use, as shares of their sum.
+        m_k of the round in use, divided by their sum.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -431,16 +428,16 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
 class RecursiveFeatureMachineClassifier(ClassifierMixin, RecursiveFeatureMachine):
     """Kernel classification that learns a scale for every column, in rounds.
 
-    The rounds are those of :class:`RecursiveFeatureMachineRegressor`, applied to codes
-    of the labels: -1 and 1 for two classes, or 0 and 1 for each of more. One factor for
-    every round turns its decisions into log odds: the maximum likelihood estimate on
-    the rows that were left out, for given scales.
+    The rounds are those of :class:`RecursiveFeatureMachineRegressor`, applied to coded
+    labels: -1 and 1 for two classes, otherwise 0 and 1 for each class. A factor per
+    round turns decisions into log odds: the maximum likelihood estimate on left-out
+    rows, for given scales. Read more in the :doc:`user guide </guide/kernels>`.
 
     Parameters
     ----------
     {kernel, n_rounds, n_centers}
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of the rows.
+        Class weights, multiplied by the weights of the rows.
     {warm_start, random_state}
 
     Attributes

@@ -45,7 +45,7 @@ CURVED = {**COUPLED, "randomized": randomized_leverages}
 
 @dataclass(frozen=True, eq=False)
 class ApproximateLOO:
-    """Predictions and losses of a model on each row when fitted without it.
+    """Predictions and losses of a model for each row when fitted without it.
 
     Attributes
     ----------
@@ -53,25 +53,23 @@ class ApproximateLOO:
         Held-out predictions, on the scale of ``predict`` for regressors and of
         ``decision_function`` for classifiers.
     loss : ndarray of shape (n_samples,)
-        Loss of these predictions, with the loss that the model was fitted with: the
-        squared error for least squares, the log loss, the (squared) hinge with labels
-        -1 and 1, half the Poisson deviance, or the Huber loss in squared units of y
-        (half the squared residual up to epsilon times the scale). Losses are not
-        weighted; they are averaged over outputs that were fitted separately.
+        Loss of these predictions: the loss that the model was fitted with, unweighted
+        (for least squares the squared error, for counts half the Poisson deviance, for
+        Huber half the squared residual near zero).
     mean : float
         Mean of the loss, weighted by ``sample_weight``; with ``method="randomized"``
-        corrected for the bias due to the probes.
+        corrected for the bias from the probes.
     standard_error : float
         Standard error of the mean, over rows.
     leverages : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Leverage of each row, between 0 and 1: the share of the linear predictor that
-        the target of the row determines.
+        Leverage of each row, between 0 and 1: the share of its linear predictor that
+        its target determines.
     method : str
         The method that was used.
     support_changes : float or None
-        Share of 50 rows, evenly spread over the data, without which some coefficient
-        becomes zero, nonzero or changes its sign, though the method holds zeros and
-        signs as they are. None if the penalty has no kink, and for "randomized".
+        Share of 50 rows, evenly spread, without which some coefficient becomes zero,
+        nonzero or changes sign, though the method assumes these fixed. None without a
+        kink in the penalty, and for "randomized".
     """
 
     predictions: np.ndarray
@@ -104,34 +102,24 @@ def approximate_loo(
     This is exact for ridge regression. If the model is not quite at its minimum, the
     Newton step uses the whole gradient, theta - H_{-i}^-1 g_{-i}. If the objective is a
     mean over rows (lasso, elastic net, Poisson), the penalty is rescaled as in a refit
-    on the remaining rows.
+    on the remaining rows. Read more on :doc:`the page of estimates </estimates>`.
 
     Parameters
     ----------
     estimator : object
-        A fitted ``Ridge``, ``Lasso``, ``ElasticNet``, ``LogisticRegression`` (and their
-        ``CV`` variants, at the alpha chosen on all rows), ``LinearSVC``,
-        ``SVC(kernel="linear")``, ``HuberRegressor`` (at its fitted scale) or
-        ``PoissonRegressor`` of scikit-learn, any linear model of skacv run to
-        convergence, or a subclass of these. It is not changed. Or a fitted
-        :class:`~sklearn.pipeline.Pipeline` ending in one: X is transformed by its other
-        steps as fitted on all rows, so that what they learnt from the left-out row (a
-        mean, a selection of features) still enters.
+        A fitted linear model of scikit-learn or skacv (see the notes), or a fitted
+        :class:`~sklearn.pipeline.Pipeline` ending in one. It is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The data that the estimator was fitted on. Sparse data are not densified.
+        The training data of the estimator. Sparse data are not densified.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        The targets that it was fitted on.
+        Its training targets.
     method : {"alo", "newton", "ij", "randomized"}, default="alo"
-        * "alo": approximate leave-one-out. The formula above; with an l1 penalty, on
-          the nonzero coefficients [1]_ [2]_; for the hinge, the limit of smooth losses
-          [3]_. For all models.
-        * "newton": one Newton step; not for the hinge.
-        * "ij": the infinitesimal jackknife, z_i + w_i l'_i h_i; not for the hinge.
-        * "randomized": leverages from random probes [4]_, for many rows and
-          columns; not for the hinge nor for several classes in one model.
+        "alo" is approximate leave-one-out by the formula above [1]_ [2]_, "newton" a
+        Newton step, "ij" the infinitesimal jackknife z_i + w_i l'_i h_i, "randomized"
+        uses random probes [4]_ for many rows and columns. For the hinge: "alo" [3]_.
     sample_weight : array-like of shape (n_samples,), default=None
-        The weights that the estimator was fitted with. Rows with weight zero do not
-        enter averages; their predictions are those of the fitted model.
+        The weights in the fit. Rows of weight zero do not enter averages; their
+        predictions are those of the fitted model.
     n_probes : int, default=100
         Number of random probes for "randomized", at least 4.
     random_state : int, RandomState instance or None, default=None
@@ -150,25 +138,29 @@ def approximate_loo(
     TypeError
         If the class of the estimator is not supported.
     ValueError
-        If X or y do not match the estimator, if the method is not available for it, if
-        the model without some row is not unique, or if its penalty is not a sum over
+        If X or y do not match the estimator, the method is not available for it, the
+        model without some row is not unique, or its penalty is not a sum over
         coefficients (the group lasso, whose ``loo_path_`` is exact).
 
     Warns
     -----
     ConvergenceWarning
-        If the model is not at the minimum of its objective on these data, or if nearly
-        as many rows are on the margin of a hinge as there are coefficients.
+        If the model is not at the minimum of its objective on these data, or nearly as
+        many rows are on the margin of a hinge as there are coefficients.
     UserWarning
-        If a leverage is so large that "ij" or "randomized" may be far off, or that a
-        support that changes matters; or if losses are so curved, as of logistic
-        regression that is hardly penalised, that one step does not reach the model
-        without a row.
+        If large leverages make "ij", "randomized" or an unstable support unreliable, or
+        one step does not reach the model without a row, as in logistic regression with
+        next to no penalty.
 
     Notes
     -----
-    Balanced class weights, the scale of ``HuberRegressor`` and an alpha chosen by
-    cross-validation are not re-estimated without each row.
+    Supported are ``Ridge``, ``Lasso``, ``ElasticNet``, ``LogisticRegression`` and their
+    ``CV`` variants, ``LinearSVC``, ``SVC(kernel="linear")``, ``HuberRegressor`` and
+    ``PoissonRegressor`` of scikit-learn, linear models of skacv run to convergence, and
+    subclasses. Balanced class weights, the scale of ``HuberRegressor``, an alpha chosen
+    by cross-validation and the other steps of a pipeline are not re-estimated without
+    each row. "alo" uses the nonzero coefficients under an l1 penalty. "randomized" is
+    not available for several classes in one model.
 
     References
     ----------
@@ -196,15 +188,15 @@ def approximate_loo(
     """
     if samplers := samplers_of(estimator):
         raise ValueError(
-            f"The sampler {samplers[0][0]!r} of the pipeline has drawn the rows that "
-            "the model was fitted to, and would draw others without a row of X: use "
-            "cross_val_score of the pipeline."
+            f"The sampler {samplers[0][0]!r} of the pipeline drew the rows that the "
+            "model was fitted to, and would draw others without a row of X: use "
+            "cross_val_score with the pipeline."
         )
     estimator, X = last_step(estimator, X)
     adapter = adapter_of(type(estimator))
     check_is_fitted(estimator)
     if not isinstance(n_probes, Integral) or n_probes < 4:
-        raise ValueError(f"n_probes must be an integer, at least 4, got {n_probes!r}.")
+        raise ValueError(f"n_probes must be an integer, 4 or more, got {n_probes!r}.")
     estimator = in_numpy(estimator)
     X, y, weights = _checked(estimator, X, y, sample_weight)
     models = adapter(estimator, X, y, weights)
@@ -292,23 +284,24 @@ def _warn(
         )
     if any(model.is_pinned for model in models):
         warn(
-            f"{name} has nearly as many rows on the margin as coefficients, or more; "
-            "the approximation then fails. Penalise more (a smaller C).",
+            f"{name} has about as many rows on the margin as coefficients, or more: "
+            "the approximation then fails. Use a stronger penalty (a smaller C).",
             ConvergenceWarning,
         )
     largest = max(part.leverages.max() for part in held_out)
     if largest > LARGEST_LEVERAGE.get(method, np.inf):
         warn(
-            f"The largest leverage is {largest:.2g}, where method={method!r} may be "
-            'far off (too low, as a rule). method="alo" is not.',
+            f"The largest leverage is {largest:.2g}. At such leverages "
+            f"method={method!r} may be far off (usually too low), unlike "
+            'method="alo".',
             UserWarning,
         )
     if changes is not None and changes > most_changes and largest > largest_leverage:
         warn(
             f"The support of {name} changes without {changes:.0%} of the rows, and the "
             f"largest leverage is {largest:.2g}: losses of single rows may be far off. "
-            "Penalise more, or use loo_path_ of a model of skacv, whose runs without a "
-            "row have supports of their own.",
+            "Use a stronger penalty, or loo_path_ of a skacv model, whose runs without "
+            "a row each have their own support.",
             UserWarning,
         )
 
@@ -333,11 +326,11 @@ def _warn_of_second_steps(
         total += weights @ before.sum(axis=1)
     if changed > largest_change * total:
         warn(
-            f"{type(estimator).__name__} moves far when a row is left out: a second "
-            f"Newton step changes the losses by {changed / total:.1%} of their mean, "
-            "and the mean of one step is off by more than that, too small as a rule. "
-            "Penalise more (unpenalised models of few rows to a column fit them too "
-            "closely), or use cross_val_predict.",
+            f"{type(estimator).__name__} changes a lot when a row is left out: a "
+            f"second Newton step changes the losses by {changed / total:.1%} of their "
+            "mean, and the mean after one step is off by more than that, usually too "
+            "small. Use a stronger penalty (without one, models with few rows per "
+            "column overfit), or cross_val_predict.",
             UserWarning,
         )
 

@@ -359,21 +359,19 @@ class TrajectoryEarlyStoppingCV(
     def drop_record(self, intervals: bool = True) -> Self:
         """A copy that keeps only what predictions of the chosen iterates need.
 
-        Its ``members_`` are those with weight, each with its chosen iterate alone. It
+        The copy has the members with weight, each with its chosen iterate only. It
         lacks other iterates and stages, held-out predictions, ``path_`` and
-        ``member_paths_``, and rows of X that were kept for other methods than
-        ``predict``; reading these raises an error that says so. It has
-        ``best_score_``, ``results_`` and other numbers, and its predictions are the
-        same. Estimators of other packages that have no ``drop_record`` are kept whole.
-        This object keeps its record.
+        ``member_paths_``, and rows of X that only methods other than ``predict`` need;
+        reading these raises an error that says so. It keeps ``best_score_``,
+        ``results_`` and other numbers, and its predictions are the same. Models of
+        other packages are kept whole. This object keeps its record.
 
         Parameters
         ----------
         intervals : bool, default=True
-            Whether to keep what :meth:`predict_interval` and :meth:`predict_set` need
-            of held-out rows, two numbers for each of 16,384 rows at most. The method
-            "jackknife+" needs the record: "auto" is then "loo" instead. The widths of
-            "scaled" depend on the prediction then.
+            Whether to keep what :meth:`predict_interval` and :meth:`predict_set` need,
+            from up to 16,384 held-out rows. "auto" is then "loo" instead of
+            "jackknife+", and the widths of "scaled" depend on the prediction only.
 
         Returns
         -------

@@ -31,65 +31,61 @@ SECONDS = "total_seconds"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Makes numbers of a table as people have it.
+    """Encode the columns of a raw table as numbers.
 
-    X may be a frame of pandas or polars, an array of numbers or objects, lists, or a
-    sparse matrix. ``fit`` decides by the training rows what each column holds:
+    X may be a pandas or polars frame, an array of numbers or objects, lists, or a
+    sparse matrix. ``fit`` decides from the training rows what each column contains:
 
-    * **numbers**, also as texts such as "1.5", but not "007" or "1e5", which are codes;
-      booleans are 0 and 1.
-    * **dates**, with or without a time zone, also as texts by ISO 8601, or in another
-      format if day, month and year have one order that reads all: seconds since 1970,
-      and of month, day, weekday (Monday is 0) and hour those that vary. Two date
-      columns also have the seconds from one to the other (up to four of them).
-      **Durations**: seconds.
-    * **categories**: all other texts, and columns of a category dtype.
+    * **numbers**, also as strings such as "1.5", but not "007" or "1e5", which are
+      codes; booleans become 0 and 1.
+    * **dates**, with or without a time zone, also as ISO 8601 strings or in another
+      format with an unambiguous order of day, month and year: seconds since 1970, and
+      month, day, weekday (Monday is 0) and hour if they vary. Up to four date columns
+      also give the seconds between each two. **Durations**: seconds.
+    * **categories**: all other strings, and columns of a category dtype.
 
-    Missing are None, NaN, NaT, ``pandas.NA``, empty texts, and texts such as "NA",
-    "null" and "?". Columns that are constant or miss all values are dropped, and so are
-    texts of which none occurs twice.
+    None, NaN, NaT, ``pandas.NA``, empty strings, and strings such as "NA", "null" and
+    "?" are missing values. Constant and empty columns are dropped, and so are strings
+    none of which occurs twice.
 
-    The same rows have the same numbers, whatever frame or array they come in. Frames
-    may have their columns in another order than in ``fit``, and more of them.
-
-    ``SelfStoppingRegressor`` and ``SelfStoppingClassifier`` encode X in this way, and
-    give each of their models what it can use.
+    The result depends on the values only, not on the type of frame or array. Frames may
+    have their columns in another order than in ``fit``, and additional ones. Read more
+    in the :doc:`user guide </guide/tables>`.
 
     Parameters
     ----------
     categories : {"onehot", "codes"}, default="onehot"
-        What ``transform`` returns. "onehot", for linear models, kernels and networks: a
-        column for each level of a category, the median for missing numbers, and columns
-        that say where values were missing. Levels that ``fit`` has not seen count as
-        rare ones, or are zeros. "codes", for trees: what ``codes`` returns.
+        "onehot", for linear models, kernels and networks: one column per level, medians
+        for missing numbers, and indicators of missing values. "codes", for trees: the
+        output of ``codes``.
     min_frequency : int, float or None, default=3
-        Levels in fewer rows than that, or in a smaller share of the rows, have one
-        column together. None: every level has its own.
+        Levels in fewer rows than this number, or share, have one column together. None:
+        each level has its own.
     max_levels : int or None, default=100
-        The largest number of columns for one category; its rarest levels have one
-        together. None: no limit.
+        Maximum number of columns per category; the rarest levels have one together.
+        None: no limit.
     drop : {"first", "if_binary"} or None, default=None
-        The level of every category, or of those with two levels, that has no column.
-        Penalised models need none; tests of coefficients need "first", since all levels
-        together are the constant of the intercept.
+        Drops one level of every category ("first"), or of those with two levels. Tests
+        of coefficients need "first", since all levels are collinear with the intercept;
+        penalised models do not.
 
     Attributes
     ----------
     kinds_ : dict of str to str
-        What each column holds that is kept: "number", "boolean", "category", "date" or
+        What each kept column contains: "number", "boolean", "category", "date" or
         "duration".
     categories_ : dict of str to list of str
         The levels of each category, sorted.
     dropped_ : dict of str to str
-        Why each other column is not kept.
+        Why each of the other columns was dropped.
     columns_ : list of CodedColumn
         The columns of ``codes``: ``name``, ``levels`` (None for numbers) and
         ``has_missing``.
     transformer_ : transformer or None
-        With "onehot": makes its columns of the codes, by its ``imputer_``, a
-        ``SimpleImputer``, and ``encoders_``, a ``OneHotEncoder`` for each category.
+        With "onehot": the transformer of the codes, with its ``imputer_``, a
+        ``SimpleImputer``, and ``encoders_``, one ``OneHotEncoder`` per category.
     n_samples_ : int
-        Number of rows in ``fit``, of positive weight.
+        Number of rows in ``fit`` with positive weight.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -98,12 +94,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If no column is kept, or if columns have the same name, numbers are infinite, or
-        columns hold something else than in ``fit``.
+        If no column is kept, names are not unique, numbers are infinite, or columns
+        contain something else than in ``fit``.
 
     See Also
     --------
-    SelfStoppingRegressor : Takes such a table as it is.
+    SelfStoppingRegressor : Accepts raw tables.
 
     Examples
     --------
@@ -161,7 +157,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | float | None = None
     ) -> Self:
-        """Decide what each column holds, and what is made of it.
+        """Determine what each column contains and how it is encoded.
 
         Parameters
         ----------
@@ -169,9 +165,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : object, default=None
             Not used.
         sample_weight : array-like of shape (n_samples,) or float, default=None
-            Weights of the rows, in medians and scales. A row of weight zero is none.
-            Frequencies of levels count rows, or copies of them where all weights are
-            whole multiples of the least.
+            Weights of the rows in medians and scales; rows of weight zero are ignored.
+            Level frequencies count rows, or their copies if all weights are integer
+            multiples of the smallest.
 
         Returns
         -------
@@ -185,7 +181,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | float | None = None
     ) -> Any:
-        """Fit, and transform the same rows.
+        """Fit to rows and transform them.
 
         Parameters
         ----------

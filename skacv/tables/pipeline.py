@@ -33,16 +33,15 @@ def _of_last_step(method: Method) -> Method:
 class TablePipeline(Pipeline):
     """A pipeline that also has the methods and attributes of its last step.
 
-    :class:`~skacv.TrajectoryEarlyStoppingCV` makes it where it has an ``encoder``: the
-    steps before the last make numbers of X, and the last is a model that records its
-    trajectory. ``coef_`` and the like have an entry for each of
-    ``get_feature_names_out()``.
+    :class:`~skacv.TrajectoryEarlyStoppingCV` with an ``encoder`` creates it: the first
+    steps encode X, and the last is a model that records its trajectory. ``coef_`` and
+    similar attributes have an entry for each of ``get_feature_names_out()``.
 
     Parameters
     ----------
     steps : list of (str, estimator)
     memory : None
-        As in :class:`sklearn.pipeline.Pipeline`, and so ``verbose``.
+        As in :class:`sklearn.pipeline.Pipeline`, like ``verbose``.
     verbose : bool, default=False
 
     See Also
@@ -76,15 +75,14 @@ class TablePipeline(Pipeline):
         return cls([*steps, (MODEL, model)])
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Fit all steps; parameters are for the last, and weights of rows for all.
+        """Fit all steps.
 
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         **params : dict
-            Passed on to the ``fit`` of the last step, and ``sample_weight`` to the
-            steps before it.
+            Passed to the ``fit`` of the last step; ``sample_weight`` to all steps.
 
         Returns
         -------
@@ -101,9 +99,9 @@ class TablePipeline(Pipeline):
             raise AttributeError(name)
         if name == "feature_importances_":
             raise AttributeError(
-                "Importances are of the columns that the encoder has made, not of "
-                "those of X: steps[-1][1] may have them, and get_feature_names_out "
-                "names them."
+                "Importances refer to the columns that the encoder creates, not to "
+                "those of X: steps[-1][1] may have them, and get_feature_names_out() "
+                "their names."
             )
         return getattr(self.steps[-1][1], name)
 

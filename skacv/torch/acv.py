@@ -83,12 +83,11 @@ class TrajectoryACV:
     loss : callable
         ``loss(y, prediction)``, one number per row: (n,), not their mean. Usual losses
         of torch, such as ``torch.nn.MSELoss()`` or ``torch.nn.functional.huber_loss``,
-        are known, and called as torch has them, (prediction, target), row by row.
+        are recognised and called with torch's order, (prediction, target), row by row.
     optimizer : callable
-        ``optimizer(params)``, an optimiser of a list of tensors, such as ``lambda
-        params: torch.optim.Adam(params, 1e-2)``. It must be elementwise, so that
-        replicas can share it: SGD with momentum, Adam, RMSprop, ... but not L-BFGS or
-        Muon. This is checked by a trial update.
+        ``optimizer(params)``, an optimiser of a list of tensors. It must be
+        elementwise, so that replicas can share it: SGD with momentum, Adam, RMSprop,
+        ..., not L-BFGS or Muon. A trial update checks this.
     scheduler : callable, default=None
         ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
     penalty : callable, default=None

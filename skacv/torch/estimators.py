@@ -142,12 +142,13 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     """Regression by any module and any elementwise optimiser of torch.
 
     It minimises mean_i loss(y_i, module(x_i)) + penalty(params). Rows and folds are
-    left out exactly, by runs side by side with the same batches.
+    left out exactly, by runs side by side with the same batches. Read more in the
+    :doc:`user guide </guide/any_optimiser>`.
 
     Parameters
     ----------
     module : callable, default=None
-        ``module(n_features, n_outputs)`` makes the module that the run starts from;
+        ``module(n_features, n_outputs)`` creates the module that the run starts from;
         ``n_outputs`` is 1. None is a linear model that starts at zero.
     {loss, optimizer, scheduler, penalty, max_iter, batch_size, cv, loo}
     {random_state}
@@ -155,7 +156,7 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     Attributes
     ----------
     {module_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, cv_target_, loo_target_, n_iter_, n_features_in_}
+    {cv_indices_, loo_indices_, cv_target_, n_iter_, n_features_in_}
     {feature_names_in_}
 
     Examples
@@ -178,21 +179,22 @@ class TorchClassifier(TorchModel, IteratedClassifier):
     """Classification by any module and any elementwise optimiser of torch.
 
     It minimises mean_i loss(y_i, module(x_i)) + penalty(params). Rows and folds are
-    left out exactly, by runs side by side with the same batches.
+    left out exactly, by runs side by side with the same batches. Read more in the
+    :doc:`user guide </guide/any_optimiser>`.
 
     Parameters
     ----------
     module : callable, default=None
-        ``module(n_features, n_outputs)`` makes the module that the run starts from;
-        ``n_outputs`` is 1 where there are two classes, else their number. None is a
-        linear model that starts at zero.
+        ``module(n_features, n_outputs)`` creates the module that the run starts from;
+        ``n_outputs`` is 1 for two classes, otherwise their number. None is a linear
+        model that starts at zero.
     {loss, optimizer, scheduler, penalty, max_iter, batch_size, cv, loo}
     {random_state}
 
     Attributes
     ----------
     {classes_, module_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, cv_target_, loo_target_, n_iter_, n_features_in_}
+    {cv_indices_, loo_indices_, cv_target_, n_iter_, n_features_in_}
     {feature_names_in_}
 
     Examples

@@ -240,7 +240,7 @@ def test_further_rounds_go_on(rng):
     model.set_params(n_rounds=4).fit(X, y)
     assert model._rounds[1] is kept
     assert_array_equal(model.loo_errors_, whole.loo_errors_)
-    with pytest.raises(ValueError, match="goes on with 4 columns"):
+    with pytest.raises(ValueError, match="continues with 4 columns"):
         model.fit(X[:, :2], y)
     assert model.n_features_in_ == 4
 

@@ -109,5 +109,5 @@ def test_a_norm_of_gradients_that_is_clipped_is_noticed(logistic_data):
     log_loss(y, module(X)).mean().backward()
     torch.nn.utils.clip_grad_norm_(module.parameters(), 1e-3)
     optimizer.step()
-    with pytest.raises(ValueError, match="not those of the same update"):
+    with pytest.raises(ValueError, match="differ from those of the same update"):
         acv.step()

@@ -34,12 +34,13 @@ NO_ROWS = np.empty((0, 2), dtype=np.int64)
 class RowSummary(BaseEstimator):
     """Moments of the data for every fold and a sample of rows, from one pass.
 
-    With the squared error the updates depend on the rows only through the means and
-    second moments of [X y]. This class accumulates these moments for every fold, and
-    keeps some rows drawn at random. Estimators fitted to the summary give the same
-    iterates and ``risk_path_`` as with all rows, the exact ``cv_path_``, and exact
-    leave-one-out of the sampled rows. Data that do not fit in memory are passed block
-    by block, and summaries of different rows can be merged.
+    For the squared error, updates depend on the rows only through the means and second
+    moments of [X y]. This class accumulates these moments for every fold and keeps some
+    random rows. Estimators fitted to the summary give the same iterates and
+    ``risk_path_`` as with all rows, the exact ``cv_path_``, and exact leave-one-out of
+    the sampled rows. Data that do not fit in memory are passed block by block, and
+    summaries of different rows can be merged. Read more in the :doc:`user guide
+    </guide/scale>`.
 
     :class:`TrajectoryLasso`, :class:`TrajectoryElasticNet`,
     :class:`TrajectoryGroupLasso`, :class:`IterativeRidge`, :class:`TrajectoryRegressor`
@@ -50,13 +51,10 @@ class RowSummary(BaseEstimator):
     ----------
     n_folds : int, default=5
         Number of folds for ``cv``; 1 means no folds. The fold of a row is a hash of its
-        row number, and every ``n_folds`` consecutive rows are in different folds. Folds
-        do not depend on how rows are split into blocks, nor on the order of the blocks.
+        number; it does not depend on the blocks or their order.
     n_sampled : int, default=1000
-        Number of rows that are kept, drawn at random. They are used for leave-one-out,
-        for standard errors over rows, and to measure how much the norms of rows vary.
-        If there are no more rows than that, all are kept and the results are those of
-        all rows.
+        Number of random rows to keep, for leave-one-out, standard errors and the spread
+        of row norms. With fewer rows all are kept, and results are those of all rows.
 
     Attributes
     ----------
@@ -154,7 +152,7 @@ class RowSummary(BaseEstimator):
             if progress is not None:
                 progress(summary.n_samples_seen_)
         if not hasattr(summary, "_n_rows"):
-            raise ValueError("There are no blocks.")
+            raise ValueError("blocks is empty.")
         return summary
 
     @classmethod
@@ -173,8 +171,7 @@ class RowSummary(BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Anything with a ``shape`` that can be sliced as ``X[first:last]``: arrays of
-            NumPy, ``numpy.memmap``, h5py or zarr, and CSR matrices. The parts of a
-            ``numpy.memmap`` that have been read do not stay in memory.
+            NumPy, ``numpy.memmap``, h5py or zarr, and CSR matrices.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         n_folds, n_sampled : int
@@ -225,14 +222,14 @@ class RowSummary(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A block of rows; float32 is accumulated in double precision, too.
+            A block of rows; also float32 is accumulated in double precision.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights of the rows. Rows with weight zero are ignored.
         first_row : int, default=None
-            Number of the first row of the block among all rows, which determines folds
-            and the sample. None: the block follows the last of the rows so far. Set it
-            if summaries are to be merged.
+            Number of the block's first row among all rows, which determines folds and
+            sample. None: the block follows the last row so far. Needed if summaries are
+            merged.
 
         Returns
         -------
@@ -241,9 +238,8 @@ class RowSummary(BaseEstimator):
         Raises
         ------
         ValueError
-            If the rows do not match those so far in columns or targets, are not finite
-            numbers, or have numbers of rows that are there already. The summary is then
-            unchanged.
+            If the rows do not match those so far in columns or targets, are not finite,
+            or were added before. The summary is then unchanged.
         """
         return self._with_rows(X, y, sample_weight, first_row)
 
@@ -269,14 +265,14 @@ class RowSummary(BaseEstimator):
         """Raise on rows that do not match the others."""
         if X.shape[1] > MAX_COLUMNS:
             raise ValueError(
-                f"X has {X.shape[1]} columns, and a RowSummary takes at most "
-                f"{MAX_COLUMNS}: fit on arrays, or on Dask arrays, whose rows stay on "
-                "their workers."
+                f"X has {X.shape[1]} columns, but a RowSummary supports at most "
+                f"{MAX_COLUMNS}: fit arrays, or Dask arrays, whose rows stay on their "
+                "workers."
             )
         shape = y.shape[1:]
         if not is_first and shape != self._target_shape:
             raise ValueError(
-                f"y has targets of shape {shape}, those so far were of shape "
+                f"Targets have shape {shape} per row, but those so far have "
                 f"{self._target_shape}."
             )
 

@@ -121,20 +121,18 @@ class FittedState(WithoutRecord):
     def drop_record(self, intervals: bool = True) -> Self:
         """A copy that keeps only what predictions of the iterate in use need.
 
-        It lacks the other iterates, or stages, what has been recorded of each of them,
-        held-out predictions, and rows of X that were kept for other methods than
-        ``predict``. It has the single numbers, such as ``n_iter_``, and its
-        predictions are the same. Its methods that need the record raise an error, and a
-        later fit of it starts from scratch, also with ``warm_start`` and in
-        ``fit_up_to``. This object keeps its record.
+        The copy lacks the other iterates or stages and what was recorded about them,
+        held-out predictions, and rows of X that only methods other than ``predict``
+        need. It keeps single numbers such as ``n_iter_``, and its predictions are the
+        same. Methods that need the record raise an error, and a later fit of the copy
+        starts from scratch. This object keeps its record.
 
         Parameters
         ----------
         intervals : bool, default=True
-            Whether to keep what ``predict_interval`` and ``predict_set`` need of the
-            held-out rows of the iterate in use, two numbers for each of 16,384 rows at
-            most. The method "jackknife+" needs the record: "auto" is then "loo". The
-            widths of "scaled" depend on the prediction then.
+            Whether to keep what ``predict_interval`` and ``predict_set`` need, from up
+            to 16,384 held-out rows. "auto" is then "loo" instead of "jackknife+", and
+            the widths of "scaled" depend on the prediction only.
 
         Returns
         -------

@@ -106,8 +106,8 @@ class TrajectoryModel(CallbackSupportMixin, ComparedModel):
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights of the rows. Rows with weight zero are ignored.
         **params : dict
-            Passed on to the splitter ``cv``: ``groups``, or with metadata routing
-            enabled what the splitter requests.
+            Passed to the splitter ``cv``, such as ``groups``; with metadata routing
+            enabled, what it requests.
 
         Returns
         -------
@@ -117,9 +117,9 @@ class TrajectoryModel(CallbackSupportMixin, ComparedModel):
         Raises
         ------
         ValueError
-            If parameters or data are invalid, if a warm start is impossible, or if the
-            iterates diverge (the message then gives the largest stable step, if
-            ``step_size`` exceeds it). The estimator is left unchanged.
+            If parameters or data are invalid, a warm start is impossible, or the
+            iterates diverge (the message gives the largest stable step). The estimator
+            is left unchanged.
         TypeError
             If fit gets unknown keyword arguments.
         """
@@ -139,7 +139,7 @@ class TrajectoryModel(CallbackSupportMixin, ComparedModel):
         sample_weight: ArrayLike | None = None,
         **params: Any,
     ) -> bool:
-        """Start a run, or continue it, up to a given total number of updates.
+        """Start or continue a run, up to a given total number of updates.
 
         Parameters
         ----------
@@ -148,10 +148,9 @@ class TrajectoryModel(CallbackSupportMixin, ComparedModel):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
-            As in ``fit``. If the same objects X, y and sample_weight are passed again,
-            they are not validated again: do not change them in place until the last
-            call. Held-out predictions are computed from them, until :meth:`fit`,
-            :meth:`at_iteration` or a pickle ends the run.
+            As in ``fit``. The same objects are not validated again: do not change them
+            in place until :meth:`fit`, :meth:`at_iteration` or a pickle ends the run,
+            since held-out predictions are computed from them.
 
         Returns
         -------

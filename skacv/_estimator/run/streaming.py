@@ -36,12 +36,11 @@ class TakesSummaries:
     ) -> Self:
         """Add a block of rows, or without rows fit the model to all blocks so far.
 
-        Rows are added to a :class:`RowSummary`, which takes as long as its own
-        ``partial_fit``, and need not be kept. Nothing is fitted until ``partial_fit()``
-        is called without rows, or a method that needs the model, such as
-        :meth:`predict`. The result equals :meth:`fit` to the summary of all rows so
-        far. Until then there is no ``coef_``, nor any other attribute of the run. The
-        model and its pickle contain the random rows of the summary.
+        Rows are added to a :class:`RowSummary` and need not be kept. Nothing is fitted,
+        and there are no attributes such as ``coef_``, until ``partial_fit()`` is called
+        without rows, or a method that needs the model, such as :meth:`predict`. The
+        result equals :meth:`fit` to the summary of all rows so far. The model and its
+        pickle contain the random rows of the summary.
 
         Parameters
         ----------
@@ -58,16 +57,15 @@ class TakesSummaries:
         Raises
         ------
         ValueError
-            If the rows do not match those so far in columns or targets, or are not
-            finite; if ``cv`` is neither None nor a number, or has changed. The rows are
-            then not added. Without rows: if none have been added, or the rows so far
-            are too few for the folds or estimates that are asked for.
+            If the rows do not match those so far or are not finite, or if ``cv`` is
+            neither None nor a number, or has changed; the rows are then not added.
+            Without rows: if there are none, or too few for the requested estimates.
 
         Warns
         -----
         UserWarning
-            If the model was fitted by :meth:`fit`: moments of its rows were not kept,
-            and ``partial_fit`` starts anew.
+            If the model was fitted by :meth:`fit`: it did not keep the moments of its
+            rows, so ``partial_fit`` starts from scratch.
 
         Examples
         --------
@@ -87,8 +85,8 @@ class TakesSummaries:
                 raise ValueError("partial_fit was passed y or sample_weight without X.")
             if self._summary is None:
                 raise ValueError(
-                    "partial_fit() fits the model to the rows that partial_fit(X, y) "
-                    "has added, and there are none."
+                    "partial_fit() without rows fits the model to the rows added by "
+                    "partial_fit(X, y), but there are none."
                 )
             self._fit_to_added_rows()
             return self

@@ -106,7 +106,7 @@ def test_scores_of_several_classes_are_those_of_refits(rng):
     )
 
 
-@pytest.mark.filterwarnings("ignore:LogisticRegression moves far")
+@pytest.mark.filterwarnings("ignore:LogisticRegression changes a lot")
 def test_logistic_weights_and_classes(data, rng):
     X, y, weights = data
     names = np.where(y > 1, "yes", "no")
@@ -125,7 +125,7 @@ def test_logistic_weights_and_classes(data, rng):
     assert np.median(relative) < 0.02
 
 
-@pytest.mark.filterwarnings("ignore:LogisticRegression moves far")
+@pytest.mark.filterwarnings("ignore:LogisticRegression changes a lot")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_balanced_class_weights_are_those_of_the_fit(weighted, data):
     X, y, weights = data
