@@ -124,6 +124,7 @@ def describe(docstring, param, desc, fake_autosummary):
 
 def setup(app):
     SphinxDocString._process_param = describe
+    app.setup_extension("sphinx.ext.autodoc")
     app.connect("config-inited", list_members)
     # After numpydoc, and before the underscores are escaped.
     app.connect("autodoc-process-docstring", say_once, priority=800)
