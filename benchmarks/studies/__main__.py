@@ -21,6 +21,7 @@ from .criteria import criteria, many_rows, regret
 from .curved_leave_one_out import curved, published_levels
 from .curved_memory import curved_memory
 from .default_call import default_probabilities, defaults
+from .endings import endings
 from .feature_machines import feature_machine_scores, feature_machines
 from .kernel_defaults import kernel_defaults
 from .kernel_rows import kernel_rows
@@ -51,6 +52,7 @@ STUDIES = {
     "patience": patience,
     "defaults": defaults,
     "default-probabilities": default_probabilities,
+    "endings": endings,
     "optimism": optimism,
     "corrected-scores": corrected_scores,
     "model-size": model_size,
