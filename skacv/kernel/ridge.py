@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dtrtri
 
-from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES, blocks, n_per_block, slices
+from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES, blocks
 from ..optim.kernel_matrix import row_blocks
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..risk.held_out_rows import drawn_units
@@ -126,25 +126,26 @@ class KernelRidge:
         # All that follows is in the basis of these eigenvectors.
         mean, product = mean @ basis, basis.T @ product
         features = features @ basis - mean
-        squared_features = features**2
-        observed, share = target[left_out] - center, shares[left_out, None]
+        observed, share = target[left_out, None], shares[left_out]
         # For a row unlike all others the function may be far from all targets. So far a
         # trend may go on beyond the data, and sure classes keep their order.
         margin = np.ptp(target, axis=0) / 2
         lowest, highest = target.min(axis=0) - margin, target.max(axis=0) + margin
+        strengths = np.asarray(STRENGTHS) * (size if size > 0 else 1)
+        inverses = 1 / (curvatures[:, None] + strengths)
+        left = np.maximum(1 - share[:, None] * (1 + features**2 @ inverses), LEAST_LEFT)
         best = None
-        for strength in np.asarray(STRENGTHS) * (size if size > 0 else 1):
-            inverse = 1 / (curvatures + strength)
-            coef = inverse[:, None] * product
-            leverage = share * (1 + squared_features @ inverse[:, None])
-            residual = (observed - features @ coef) / np.maximum(
-                1 - leverage, LEAST_LEFT
-            )
-            prediction = np.clip(target[left_out] - residual, lowest, highest)
-            missed = np.sum((target[left_out] - prediction) ** 2, axis=1)
-            error = float(share[:, 0] @ missed / share.sum())
-            if best is None or error < best[0]:
-                best = error, coef, prediction
+        for block in blocks(len(strengths), observed.nbytes, LARGE_BYTES):
+            # By columns or rows, strengths and outputs.
+            coefs = inverses[:, block, None] * product[:, None]
+            fitted = center + np.tensordot(features, coefs, axes=1)
+            predictions = observed - (observed - fitted) / left[:, block, None]
+            predictions = np.clip(predictions, lowest, highest)
+            missed = np.sum((observed - predictions) ** 2, axis=2)
+            errors = share @ missed / share.sum()
+            i = int(np.argmin(errors))
+            if best is None or errors[i] < best[0]:
+                best = float(errors[i]), coefs[:, i], predictions[:, i]
         error, coef, prediction = best
         return cls(
             kernel=kernel,
@@ -172,22 +173,22 @@ class KernelRidge:
         ``X_rotated`` has the rows of X in the basis of the fit, and ``centers`` are the
         centres in the columns of X.
         """
-        # The gradient at x is 2 sum_j a_j k'(|x - c_j|^2) (x - c_j).
-        (m, n_columns), sums = centers.shape, np.zeros(X.shape[1])
-        itemsize = centers.itemsize
-        columns_in_cache = slices(n_columns, n_per_block(itemsize * m, LARGE_BYTES))
-        for rows in blocks(X.shape[0], itemsize * max(m, n_columns), MEMORY_BYTES // 2):
+        # The gradient at x is 2 sum_j a_j k'(|x - c_j|^2) (x - c_j), for each output.
+        m, n_outputs = self.dual_coef.shape
+        sums, itemsize = np.zeros(centers.shape[1]), centers.itemsize
+        columns_in_cache = blocks(len(sums), itemsize * m * n_outputs, LARGE_BYTES)
+        width = max(m, len(sums), n_outputs * columns_in_cache[0].stop)
+        for rows in blocks(X.shape[0], itemsize * width, MEMORY_BYTES // 2):
             part = in_array(X[rows])
             squared = squared_distances(in_array(X_rotated[rows]), self.centers)
             slope = self.kernel.slope(squared)
-            for output in self.dual_coef.T:
-                pull = slope * output
-                total = pull.sum(axis=1)[:, None]
-                for columns in columns_in_cache:
-                    gradient = pull @ centers[:, columns]
-                    gradient -= total * part[:, columns]
-                    sums[columns] += weights[rows] @ gradient**2
-        return 4 * sums / (weights.sum() * self.dual_coef.shape[1])
+            total = slope @ self.dual_coef
+            for columns in columns_in_cache:
+                weighted = self.dual_coef[:, :, None] * centers[:, None, columns]
+                gradient = np.tensordot(slope, weighted, axes=1)
+                gradient -= total[:, :, None] * part[:, None, columns]
+                sums[columns] += weights[rows] @ (gradient**2).sum(axis=1)
+        return 4 * sums / (weights.sum() * n_outputs)
 
 
 def enough_centers(kernel, X, target, weights, order, most):
