@@ -95,8 +95,13 @@ def claims_of_boosting(shown):
     assert len(trees) == len(good) == 3
     assert max(good) < 0.97 * min(trees)
     assert max(good) < 1.05 * min(good)
-    weights = [table[name][1] for name in ("lasso", "kernel", "boosted trees")]
+    members = "lasso", "kernel", "boosted trees"
+    weights = [table[name][1] for name in members]
     assert sum(weights) == pytest.approx(1, abs=0.02)
+    (axes,) = shown.axes
+    names = [text.get_text() for text in axes.texts]
+    assert all(any(text.startswith(f"{name} 0.") for text in names) for name in members)
+    assert sum(line.get_marker() == "o" for line in axes.lines) == 3
 
 
 def claims_of_stopping_matters(shown):
@@ -111,7 +116,9 @@ def claims_of_stopping_matters(shown):
         assert tuned < loo < 1.2 * tuned
         lines = lines_of(axes)
         test, train = lines["test error"], lines["training error"]
-        assert train[-1] < 0.3 * train[0]
+        assert np.nanmin(train) < 0.3 * train[0]
+        labels = axes.get_legend_handles_labels()[1]
+        assert sum(label.startswith("not stopped: ") for label in labels) == 1
         assert 1.1 * test.min() < min(test[0], 0.3 * test[-1])
 
 
@@ -270,6 +277,13 @@ def claims_of_which_estimate(shown):
     shapes = [(n, p) for n in (700, 3000) for p in (10, 1000, 50_000)]
     assert [is_left_out(model, *shape) for shape in shapes] == 3 * [True] + 3 * [False]
     assert any(is_left_out(model, 1700, p) for p in (100, 50_000))
+    # Neither panel has nearly one colour.
+    rows = np.geomspace(10, 1e8, 50)
+    for panel in shown.axes:
+        assert panel.get_ylabel() == "columns"
+        assert len(panel.texts) >= 3
+    areas = [is_left_out(model, n, p) for n in rows for p in (10, 1000, 100_000)]
+    assert 0.2 < np.mean(areas) < 0.8
 
 
 def claims_of_intervals(shown):

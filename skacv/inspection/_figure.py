@@ -38,7 +38,7 @@ def recorded_estimator(estimator, X=None):
     if not hasattr(inner, "train_path_"):
         raise TypeError(
             f"{type(inner).__name__} has recorded no trajectory; use an estimator of "
-            "skacv."
+            "skacv, before drop_record()."
         )
     return in_numpy(inner), on_host(X)
 
@@ -204,7 +204,7 @@ class PathDisplay(Display):
     def _scale_iterations(self, ax, n_iterates, in_use):
         if self.xscale == "share":
             ax.set_xlim(0, 1)
-            ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+            ax.xaxis.set_major_formatter("{x:.0%}")
             ax.set_xlabel(f"share of each run ({in_use})")
             return
         scale = ""
@@ -213,5 +213,5 @@ class PathDisplay(Display):
             scale = f"log scale from {threshold} on; "
         ax.set_xscale(self.xscale, **SCALES.get(self.xscale, {}))
         ax.set_xlim(0, max(n_iterates - 1, 1))
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.xaxis.set_major_formatter("{x:g}")
         ax.set_xlabel(f"iteration ({scale}{in_use})")

@@ -1,5 +1,6 @@
 """The displays draw what the estimator recorded."""
 
+import pickle
 import subprocess
 import sys
 from itertools import pairwise
@@ -461,6 +462,19 @@ def test_without_test_rows_and_on_given_axes(data):
     display = RiskPathDisplay.from_estimator(IterativeRidge().fit(X, y), ax=ax)
     assert display.ax_ is ax
     assert display.test_line_ is None
+    (loaded,) = pickle.loads(pickle.dumps(display.figure_)).axes
+    assert [text.get_text() for text in loaded.texts] == [
+        text.get_text() for text in ax.texts
+    ]
+
+
+def test_negative_losses_are_in_the_frame():
+    path = np.linspace(-1, -3, 20)
+    display = RiskPathDisplay(
+        estimates={"cv": (path, np.full(20, 0.1))}, train_path=None, iteration=19
+    ).plot()
+    low, high = display.ax_.get_ylim()
+    assert low < -3.1 < -1 < high
 
 
 def test_pipelines_transform_the_test_rows(data):
