@@ -20,7 +20,7 @@ PIP := -m pip install --quiet --quiet
 
 .PHONY: demo test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-sizes studies study-coefficients lint dist clean
 
-demo: $(VENV)/installed-plot  ## a self-stopped model on real data: a table and a figure
+demo: $(VENV)/installed-demo  ## models that stop themselves beside a grid and others: tables and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
 
 demo test test-slow test-all test-processors test-oldest test-extras: export OMP_NUM_THREADS := 1
@@ -108,14 +108,14 @@ dist:  ## sdist and wheel in dist/, both tried from outside the repository
 	cd $(DIST)/sdist && ../bin/python -m pytest -q tests/test_packaging.py tests/test_common.py -k "packaging or Lasso"
 
 # What the demo needs comes first, so that it need not wait for the rest.
-$(VENV)/installed-plot: pyproject.toml
+$(VENV)/installed-demo: pyproject.toml
 	@echo "Installing skacv into $(VENV), once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python $(PIP) --upgrade pip
-	@$(BIN)/python $(PIP) --editable ".[plot]"
+	@$(BIN)/python $(PIP) --editable ".[demo]"
 	@touch $@
 
-$(VENV)/installed: $(VENV)/installed-plot
+$(VENV)/installed: $(VENV)/installed-demo
 	@echo "Installing what the tests need"
 	@$(BIN)/python $(PIP) --editable ".[dev]"
 	@touch $@

@@ -41,7 +41,7 @@ TINY = {
         "max_iter": 10,
         "n_repeats": 1,
     },
-    "plot_early_stopping": {"n_rows": 60},
+    "plot_early_stopping": {"n_rows": 60, "n_splits": 2, "many": 60, "grid": [5, 10]},
     "plot_elliptical_rows": {"n": 30, "p": 45, "n_repeats": 2},
     "plot_frozen_features": {"n_drawings": 30, "width": 20, "max_iter": 3},
     "plot_gcv_fails": {"n": 40, "p": 60, "n_repeats": 2},
@@ -73,6 +73,7 @@ TINY = {
     },
     "plot_robust_sgd": {"share": 0.02},
     "plot_which_estimate": {"n_sizes": 4},
+    "plot_quickstart": {"n_rows": 200},
     "plot_rkhs_norm": {"sizes": (30, 60), "n_repeats": 1, "max_iter": 10},
     "plot_stopping_matters": {"n_rows": 200, "max_iter": 10, "n_splits": 1},
     "plot_svm": {

@@ -124,27 +124,61 @@ def claims_of_stopping_matters(shown):
 
 def claims_of_early_stopping(shown):
     tables = tables_of(shown.printed)
-    diabetes, digits, noisy = (
-        {name: numbers[0] for name, numbers in table.items()}
-        for table in tables.values()
+    ways, raw = (
+        tables[title]
+        for title in (
+            "Boosted trees, diabetes, five splits",
+            "The raw table, three splits",
+        )
     )
-    ours = "SelfStoppingRegressor()"
-    assert diabetes["LassoCV"] < diabetes[ours] < 1.08 * diabetes["LassoCV"]
-    assert diabetes[ours] == about(diabetes["GridSearchCV(KernelRidge)"], 0.05)
-    assert digits["LassoCV"] > 4 * digits[ours]
-    assert digits["GridSearchCV(KernelRidge)"] > 1.1 * digits[ours]
-    weights = shown.printed.split("weights: ")[2].partition("\n")[0]
-    weight = {name: number_after(rf"\b{name}", weights) for name in ("lasso", "kernel")}
-    machines = weight["kernel"] + number_after("feature machine", weights)
-    assert weight["lasso"] < 0.02
-    assert machines > 0.6
+    run, grid, held_out, default, not_stopped = ways.values()
+    assert next(iter(ways)) == shown.names["ONE_RUN"]
+    assert run[-3] < 0.9 * not_stopped[-5]
+    assert run[-3] == about(grid[-5], 0.03)
+    for *_, excess, error, _, _ in (held_out, default):
+        assert 0 < excess < 2 * error
 
-    ours = "SelfStoppingClassifier()"
-    assert noisy[ours] == about(noisy["GridSearchCV(SVC)"], 0.1)
-    assert noisy[ours] < 0.95 * noisy["GridSearchCV(LogisticRegression)"]
-    for errors in (diabetes, digits, noisy):
-        stopped, last, *_ = errors.values()
-        assert last < 1.08 * stopped
+    ours, lasso, forest, boosted = raw.values()
+    assert ours[0] < lasso[0] < forest[0]
+    assert lasso[0] < boosted[0]
+    for _, excess, error, _ in (forest, boosted):
+        assert excess > 2 * error
+
+    expected = re.findall(
+        r"expected error on new rows (\d+) ± (\d+), measured (\d+)", shown.printed
+    )
+    covered = re.findall(r"nominal 0\.90, covered ([\d.]+)", shown.printed)
+    assert len(expected) == len(covered) == 2
+    for score, error, measured in np.array(expected, dtype=float):
+        assert abs(score - measured) < error
+    np.testing.assert_allclose(np.array(covered, dtype=float), 0.9, atol=0.03)
+
+    # The run of the figure is the example of README.
+    kept = re.search(
+        r"{'max_iter': (\d+)}", (EXAMPLES.parent / "README.md").read_text()
+    )[1]
+    stop = shown.axes[0].texts[0].get_text()
+    assert stop.startswith(f"stops here: {kept} trees")
+
+
+def claims_of_quickstart(shown):
+    kept = int(number_after("trees kept:", shown.printed))
+    (held_out, training), intervals = (
+        [
+            lines_of(shown.axes[0])[name]
+            for name in ("cross-validation ± s.e.", "training error")
+        ],
+        shown.axes[1].collections[0].get_segments(),
+    )
+    assert held_out.argmin() == kept
+    assert held_out[-1] > 1.03 * held_out[kept]
+    assert (np.diff(training[np.isfinite(training)]) < 0).all()
+    covered, n_test = re.search(r"interval: (\d+) of (\d+)", shown.printed).groups()
+    assert 0.8 < int(covered) / int(n_test) < 1
+    by_prediction = sorted(intervals, key=lambda interval: interval[0, 0])
+    widths = np.array([high - low for (_, low), (_, high) in by_prediction])
+    fifth = len(widths) // 5
+    assert widths[-fifth:].mean() > 1.1 * widths[:fifth].mean()
 
 
 # ------------------------------------------------------------------ choose a model
@@ -560,6 +594,7 @@ CLAIMS = {
     "plot_boosting": claims_of_boosting,
     "plot_stopping_matters": claims_of_stopping_matters,
     "plot_early_stopping": claims_of_early_stopping,
+    "plot_quickstart": claims_of_quickstart,
     "plot_logistic": claims_of_logistic,
     "plot_svm": claims_of_svm,
     "plot_noisy_digits": claims_of_noisy_digits,

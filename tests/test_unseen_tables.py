@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
+from benchmarks.unseen.page import mean_and_error
 from benchmarks.unseen.tables import COMMITS, HALVES, TASKS, as_kept, listed
 from benchmarks.unseen.views import (
     MOST_LEVELS,
@@ -118,3 +119,9 @@ def test_a_peer_predicts_from_the_frame(frame):
     model = seen.fit(frame, y)
     assert model.model_.max_features == model.model_.n_features_in_
     assert model.predict(frame.iloc[::-1]).shape == (6,)
+
+
+def test_a_mean_of_ratios_has_the_error_of_its_logarithms():
+    assert mean_and_error([0.5, None, 2.0]) == "1.000 ± 0.693"  # log 2
+    assert mean_and_error([0.5]) == "0.500"
+    assert mean_and_error([None]) == "–"

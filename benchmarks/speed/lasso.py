@@ -151,7 +151,7 @@ def memory_row(model, X, y, required=""):
 
 
 def small():
-    """The regressions of ``make demo``, against LassoCV."""
+    """Two small regressions, against LassoCV."""
     sets = {"diabetes with products": with_products, "digits": digits_as_numbers}
     for name, data in sets.items():
         X, y, X_test, y_test = split(data, 0, test_size=0.25)

@@ -123,6 +123,15 @@ def mean_of(ratios):
     return float(gmean(ratios)) if ratios else None
 
 
+def mean_and_error(ratios):
+    """The geometric mean with its standard error over tables, as text."""
+    ratios = [ratio for ratio in ratios if ratio is not None]
+    if len(ratios) < 2:
+        return number(mean_of(ratios), ".3f")
+    error = np.std(np.log(ratios), ddof=1) / np.sqrt(len(ratios))
+    return f"{mean_of(ratios):.3f} ± {mean_of(ratios) * error:.3f}"
+
+
 def raw_tables(results):
     """Of every table of other sources than Rdatasets, against six peers."""
     yield from header(
@@ -246,7 +255,7 @@ def summary_line(name, half, error, of_all):
 
 
 def single_peers(results):
-    """Each method's geometric mean over the best peer of each table."""
+    """Each method's geometric mean over the best peer of each table, ± its error."""
     kinds = [
         (task, e, half) for task in ERRORS for e in ERRORS[task] for half in HALVES
     ]
@@ -254,9 +263,9 @@ def single_peers(results):
     names = dict.fromkeys([*OURS, *PEERS["regression"], *PEERS["classification"]])
     columns = [readings(results, *kind) for kind in kinds]
     for name in names:
-        cells = [mean_of([one.over_best(name) for one in of_all]) for of_all in columns]
-        if any(cell is not None for cell in cells):
-            yield line(name, *(number(cell, ".3f") for cell in cells))
+        ratios = [[one.over_best(name) for one in of_all] for of_all in columns]
+        if any(mean_of(of_kind) is not None for of_kind in ratios):
+            yield line(name, *map(mean_and_error, ratios))
 
 
 def automl_seconds(results):
