@@ -7,6 +7,9 @@ scikit-learn has no types: its decorators are declared here to keep those of a m
 # ruff: noqa: F401
 
 from collections.abc import Callable
+from contextlib import contextmanager
+from copy import copy
+from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,13 +23,19 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import _safe_indexing as _indexing
 from sklearn.utils import get_tags
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import _check_feature_names_in, _num_samples
 
+from ._names import did_you_mean
 from ._typing import Method
 
 if TYPE_CHECKING:
@@ -40,8 +49,23 @@ if TYPE_CHECKING:
     def with_callbacks(method: Method) -> Method: ...
 
 else:
-    from sklearn.base import _fit_context
+    from sklearn.base import _fit_context as _validated
     from sklearn.utils.metaestimators import available_if
+
+    def _fit_context(**settings):
+        """scikit-learn's, with the name that a wrong value may mean in its errors."""
+
+        def decorator(fit):
+            validated = _validated(**settings)(fit)
+
+            @wraps(fit)
+            def named(estimator, *args, **params):
+                with names_values(estimator):
+                    return validated(estimator, *args, **params)
+
+            return named
+
+        return decorator
 
     try:  # scikit-learn >= 1.9
         from sklearn.callback import with_callbacks
@@ -155,7 +179,45 @@ def validate_parameters(estimator):
     """Raise where a parameter violates the constraints of its class."""
     is_skipped = get_config()["skip_parameter_validation"]
     if hasattr(estimator, "_parameter_constraints") and not is_skipped:
-        estimator._validate_params()
+        with names_values(estimator):
+            estimator._validate_params()
+
+
+@contextmanager
+def names_values(estimator):
+    """Errors about a parameter of this estimator name the value that it may mean."""
+    try:
+        yield
+    except InvalidParameterError as error:
+        (message,) = error.args
+        owner, params = type(estimator).__name__, estimator.get_params(deep=False)
+        for name, constraints in estimator._parameter_constraints.items():
+            is_it = message.startswith(f"The {name!r} parameter of {owner} must be ")
+            if is_it and message.endswith(f"Got {params[name]!r} instead."):
+                options = [c.options for c in constraints if isinstance(c, StrOptions)]
+                meant = did_you_mean(params[name], sorted(set().union(*options)))
+                error.args = (message + meant,)
+        raise
+
+
+def with_positive_class(scorer, y):
+    """A named scorer, for which the second of two classes is positive, if a string.
+
+    So it is for decisions and probabilities; but scorers of one class take 1 for the
+    positive label, and refuse strings.
+    """
+    settings = scorer._kwargs
+    is_of_one_class = settings.get("average", "binary") == "binary"
+    is_missing = "pos_label" not in settings
+    takes_label = "pos_label" in signature(scorer._score_func).parameters
+    if not (takes_label and is_missing and is_of_one_class) or np.ndim(y) != 1:
+        return scorer
+    classes = np.unique(y)
+    if len(classes) != 2 or not isinstance(classes[1], str):
+        return scorer
+    scorer = copy(scorer)
+    scorer._kwargs = {**settings, "pos_label": classes[1]}
+    return scorer
 
 
 def target_encoder(estimator):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingRegressor,
@@ -20,18 +20,28 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
 from skacv import (
+    IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    RecursiveFeatureMachineClassifier,
+    RecursiveFeatureMachineRegressor,
     RowSummary,
     SelfStoppingClassifier,
     SelfStoppingRegressor,
     Staged,
     TableEncoder,
+    TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
+    TrajectoryElasticNet,
+    TrajectoryGroupLasso,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
+    TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
+    TrajectoryPoissonRegressor,
+    TrajectoryRegressor,
 )
+from skacv._compat import StrOptions
 from tests.runs import assert_same_summary
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -232,13 +242,84 @@ def test_criteria_that_were_meant(criterion, meant, rng):
     message = said(
         TrajectoryEarlyStoppingCV(LASSO, criterion=criterion).fit, *drawn(rng)
     )
-    assert message.startswith(f"Did you mean {meant}")
-    assert message.endswith(f"got {criterion!r}.")
+    assert f"got {criterion!r}. Did you mean {meant}" in message
+    assert message.endswith("?")
 
 
 def test_a_criterion_that_is_nothing_else(rng):
     message = said(TrajectoryEarlyStoppingCV(LASSO, criterion="gini").fit, *drawn(rng))
     assert message.startswith("criterion must be one of 'auto', 'risk', 'loo', 'cv'")
+
+
+CHOOSING = [
+    TrajectoryLasso(),
+    TrajectoryElasticNet(),
+    TrajectoryGroupLasso(groups=3),
+    TrajectoryRegressor(),
+    IterativeRidge(),
+    TrajectoryHuberRegressor(),
+    TrajectoryPoissonRegressor(),
+    TrajectoryLogisticRegression(),
+    TrajectoryLinearSVC(),
+    TrajectoryClassifier(),
+    KernelEigenProRegressor(),
+    KernelEigenProClassifier(),
+    RecursiveFeatureMachineRegressor(),
+    RecursiveFeatureMachineClassifier(),
+    Staged(Boosted()),
+    TrajectoryEarlyStoppingCV(LASSO),
+    SelfStoppingRegressor(),
+    SelfStoppingClassifier(),
+    TableEncoder(),
+]
+# An estimator, a parameter that chooses by a name, and the longest of the names.
+CHOICES = [
+    (model, name, max(one.options, key=len))
+    for model in CHOOSING
+    for name, constraints in model._parameter_constraints.items()
+    for one in constraints
+    if isinstance(one, StrOptions) and name in model.get_params(deep=False)
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "option"),
+    CHOICES,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_a_value_that_is_nearly_a_name(model, name, option, rng):
+    X, y = drawn(rng)
+    y = y > 0 if is_classifier(model) else y
+    for wrong in (f"{option}s", option.upper()):
+        message = said(clone(model).set_params(**{name: wrong}).fit, X, y)
+        assert f"Got {wrong!r} instead. Did you mean {option!r}" in message
+
+
+def test_values_that_are_near_to_nothing_and_those_of_staged_estimators(rng):
+    X, y = drawn(rng)
+    message = said(clone(LASSO).set_params(solver="zzz").fit, X, y)
+    assert message.endswith("Got 'zzz' instead.")
+    trees = HistGradientBoostingRegressor(early_stopping="atuo")
+    for model in (Staged(trees), TrajectoryEarlyStoppingCV(trees)):
+        assert "Did you mean 'auto'?" in said(model.fit, X, y)
+
+
+def test_methods_keywords_and_members_that_were_meant(rng):
+    X, y = drawn(rng)
+    lasso = TrajectoryLasso(0.1, cv=3, max_iter=3, keep_data=True).fit(X, y)
+    assert said(lasso.predict_interval, X, method="jacknife+").endswith(
+        "Did you mean 'jackknife+'?"
+    )
+    assert said(lasso.coef_interval, covariance="samples").endswith(
+        "Did you mean 'sample'?"
+    )
+    logistic = TrajectoryLogisticRegression(cv=3, max_iter=3).fit(X, y > 0)
+    assert said(logistic.predict_set, X, method="lacs").endswith("Did you mean 'lac'?")
+    assert "Did you mean 'random_state'" in said(SelfStoppingRegressor, random_sate=0)
+    grid = {"laso__alpha": [1.0]}
+    members = [("lasso", LASSO), ("other", LASSO)]
+    model = TrajectoryEarlyStoppingCV(members, param_grid=grid)
+    assert said(model.fit, X, y).endswith("Did you mean 'lasso'?")
 
 
 def test_estimators_without_stages_have_the_useful_half_first(rng):

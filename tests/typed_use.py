@@ -39,7 +39,7 @@ from skacv import (
     TrajectoryRegressor,
     approximate_loo,
 )
-from skacv.exceptions import SeparationWarning
+from skacv.exceptions import SeparationWarning, SmallTrainingSetsWarning
 from skacv.model_selection import (
     ApproximateLOO,
     ConformalizedQuantiles,
@@ -387,6 +387,7 @@ def main() -> None:
         classifiers(),
         path_of(lasso),
         issubclass(SeparationWarning, Warning),
+        issubclass(SmallTrainingSetsWarning, Warning),
     )
     print(len(list(predicted(lasso))), len(list(classified(logistic))))
     print(self_stopped(), encoded(), summarised(), left_out(), registered())

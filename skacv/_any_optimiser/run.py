@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._names import did_you_mean
 from .backend import Backend
 from .checks import checked
 from .data import RunRows
@@ -140,7 +141,10 @@ class OptimiserRun:
         arXiv:2303.02732.
         """
         if method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+            raise ValueError(
+                f"method must be one of {METHODS}, got {method!r}."
+                f"{did_you_mean(method, METHODS)}"
+            )
         folds = Folds.of_rows(rows, self._data.n_rows)
         if method == "exact":
             return self._left_out(folds, block_size)

@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
-from .._compat import _safe_indexing
+from .._compat import _safe_indexing, with_positive_class
 from ._figure import BLUE, GREY, Display
 
 
@@ -134,9 +135,12 @@ class PermutationImportanceDisplay(Display):
         # This imports matplotlib and pandas, where these are installed.
         from sklearn.inspection import permutation_importance
 
+        scorer = scoring
+        if isinstance(scoring, str):
+            scorer = with_positive_class(get_scorer(scoring), y)
         permuting = {
             "n_repeats": n_repeats,
-            "scoring": scoring,
+            "scoring": scorer,
             "n_jobs": n_jobs,
             "random_state": random_state,
         }

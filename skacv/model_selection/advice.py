@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._estimator.estimates.recording import evaluated_iterations
 from .._estimator.parameters import is_auto
+from .._names import did_you_mean
 from .._typing import Method
 from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, blocks
@@ -37,8 +38,9 @@ def names_keywords(init: Method) -> Method:
         for name in params:
             if name not in names:
                 hint = HINTS.get(name, f"it has {', '.join(names)}")
+                meant = "" if name in HINTS else did_you_mean(name, names)
                 raise TypeError(
-                    f"{type(self).__name__} has no parameter {name!r}: {hint}."
+                    f"{type(self).__name__} has no parameter {name!r}: {hint}.{meant}"
                 )
         init(self, *args, **params)
 

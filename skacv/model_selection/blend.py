@@ -15,6 +15,7 @@ from .._estimator.docstrings import INTERVALS, SETS, documented
 from .._estimator.estimates.fitted_state import without_record
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
+from .._names import did_you_mean
 from ..optim.losses import Loss
 from ..optim.namespaces import to_device_of, to_numpy
 from ..risk.held_out_rows import HeldOutResiduals
@@ -280,6 +281,7 @@ class BlendedRegressor(RegressorMixin, Blend):
         if method not in methods:
             raise ValueError(
                 f"method must be one of {methods} for this blend, got {method!r}."
+                f"{did_you_mean(method, methods)}"
             )
         return held_out
 

@@ -11,7 +11,6 @@ list it in ``RULES``. ``rule="blend"`` is none of these: it combines members
 """
 
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import reduce
 from typing import Any
 
@@ -20,10 +19,11 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 from sklearn.utils import indexable
 
-from .._compat import _safe_indexing, on_host
+from .._compat import _safe_indexing, on_host, with_positive_class
 from .._estimator.delegation import class_of
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 from .._estimator.parameters import is_auto, is_off
+from .._names import did_you_mean, question
 from .._warnings import warn
 from ..risk.held_out_rows import units_of
 from .failures import Failed, as_score, attempt
@@ -185,13 +185,12 @@ def scorer_of(scoring):
         return (check_scoring if callable(scoring) else get_scorer)(scoring=scoring)
     except ValueError as error:
         names = ", ".join(map(repr, ["auto", *ESTIMATES]))
-        nearest = nearest_names(scoring) if isinstance(scoring, str) else []
-        meant = f"Did you mean {', '.join(map(repr, nearest))}? " if nearest else ""
+        meant = criterion_meant(scoring) if isinstance(scoring, str) else ""
         raise ValueError(
-            f"{meant}criterion must be one of {names}, the name of a scorer "
+            f"criterion must be one of {names}, the name of a scorer "
             "(sklearn.metrics.get_scorer_names() lists them) or a callable "
             "scorer(estimator, X, y), such as make_scorer makes of a metric, got "
-            f"{scoring!r}."
+            f"{scoring!r}.{meant}"
         ) from error
 
 
@@ -199,24 +198,25 @@ def scorer_of(scoring):
 OTHER_NAMES = {"aucpr": "average_precision", "prauc": "average_precision"}
 
 
-def nearest_names(name, most=3):
-    """Criteria that a name may mean: they contain it, or it is their initials."""
+def criterion_meant(name, most=3):
+    """Whether a criterion was meant that contains a name, or has it as initials."""
     criteria = [*ESTIMATES, *get_scorer_names()]
     letters = {criterion: criterion.replace("_", "") for criterion in criteria}
     squeezed = "".join(filter(str.isalnum, name.lower()))
     if squeezed in OTHER_NAMES:
-        return [OTHER_NAMES[squeezed]]
+        return question([OTHER_NAMES[squeezed]])
     for criterion, joined in letters.items():
         if squeezed.removesuffix("score") == joined:
-            return [criterion]
+            return question([criterion])
     nearest = []
     for criterion, joined in letters.items():
         words = criterion.removeprefix("neg_").split("_")
         initials = "".join(word[0] for word in words)
         if squeezed and (squeezed in joined or squeezed == initials):
             nearest.append(criterion)
-    nearest = nearest or get_close_matches(name.lower(), letters, most)
-    return sorted(nearest, key=len)[:most]
+    if not nearest:
+        return did_you_mean(name, criteria, most)
+    return question(sorted(nearest, key=len)[:most])
 
 
 def _for_several_classes(name, estimator, y):
@@ -246,8 +246,9 @@ class ScorerCriterion(Criterion):
 
         X is what the scorer sees; ``params`` are metadata that it requests.
         """
-        scorer, X = scorer_of(scoring), on_host(X)
-        name = scoring if isinstance(scoring, str) else repr(scoring)
+        scorer, X, name = scorer_of(scoring), on_host(X), repr(scoring)
+        if isinstance(scoring, str):
+            scorer, name = with_positive_class(scorer, y), scoring
 
         def check_scores(candidate):
             estimator = candidate.estimator

@@ -1,7 +1,6 @@
 """``verbose``: a line for every member as it is fitted, and one for the result."""
 
-from .comparison import loss_name
-from .criteria import PathCriterion, index_of_least
+from .criteria import index_of_least
 from .stages import EvaluatedFit
 from .time_limit import too_short
 
@@ -10,10 +9,13 @@ class FitReport:
     """Prints what a fit has done so far, as scikit-learn does, to standard output.
 
     ``skipped`` has the reasons why members were left out before any run.
+    ``score_at(candidate, run, t)`` is the name and the value of the score by which
+    members are compared.
     """
 
-    def __init__(self, owner, candidates, criterion, skipped):
+    def __init__(self, owner, candidates, criterion, skipped, score_at):
         self.verbose, self.criterion = owner.verbose, criterion
+        self._score_at = score_at
         self._owner, self._limit = type(owner).__name__, owner.time_limit
         names = [candidate.member for candidate in candidates]
         self._width = max(map(len, ["kept", "race", *names, *skipped]))
@@ -32,9 +34,10 @@ class FitReport:
         for candidate, run in zip(candidates, runs):
             name = candidate.member
             self._missing[name] -= 1
-            self._runs[name].append(run)
+            self._runs[name].append((candidate, run))
             if self.verbose > 1 and candidate.params:
-                self._print(name, f"{self._best_of([run])} with {candidate.params}")
+                best = self._best_of([(candidate, run)])
+                self._print(name, f"{best} with {candidate.params}")
             if not self._missing[name]:
                 self._print(name, self._best_of(self._runs[name]))
 
@@ -56,31 +59,32 @@ class FitReport:
         else:
             iteration = compared.choices[compared.index].iteration
             text = f"{kept[0][0]} at iteration {iteration}"
-        score_name, *_ = compared.shown[compared.index]
-        score = f"{score_name} {compared.score[0]:.6g}"
+        name, value = compared.shown[compared.index][0], compared.score[0]
+        if compared.between is not None:
+            name, value = compared.between.name, compared.scores[compared.index]
+        score = f"{name} {value:.6g}"
         self._print("kept", f"{text}: {score}, {seconds:.2f} s in all")
 
     def _best_of(self, runs):
         """The best iterate of several runs, its held-out score, and their time."""
-        results, runs = runs, [run for run in runs if isinstance(run, EvaluatedFit)]
+        results = [run for _, run in runs if run is not None]
+        runs = [pair for pair in runs if isinstance(pair[1], EvaluatedFit)]
         if not runs:
-            failed = [result for result in results if result is not None]
-            return f"left out: {failed[0].why if failed else too_short(self._limit)}"
-        scores, iterations, sign = [], [], self.criterion.sign
-        for run in runs:
+            return f"left out: {results[0].why if results else too_short(self._limit)}"
+        losses, iterations = [], []
+        for _, run in runs:
             kept = run.estimator.recorded_iterations()
-            best = index_of_least(sign * run.path[kept])
-            scores.append(sign * run.path[kept[best]])
+            best = index_of_least(self.criterion.sign * run.path[kept])
+            losses.append(self.criterion.sign * run.path[kept[best]])
             iterations.append(int(kept[best]))
-        best = int(index_of_least(scores))
-        run, loss = runs[best], self.criterion.name
-        if isinstance(self.criterion, PathCriterion):
-            loss = loss_name(run.estimator)
-        seconds = sum(run_k.seconds for run_k in runs)
+        best = int(index_of_least(losses))
+        (candidate, run), t = runs[best], iterations[best]
+        name, score = self._score_at(candidate, run, t)
+        seconds = sum(run_k.seconds for _, run_k in runs)
         cut = ", cut" if run.is_cut else ""
         return (
-            f"best {iterations[best]:5} of {run.estimator.n_iter_:5} iterations "
-            f"{seconds:8.2f} s {sign * scores[best]:#11.6g} {loss}{cut}"
+            f"best {t:5} of {run.estimator.n_iter_:5} iterations "
+            f"{seconds:8.2f} s {score:#11.6g} {name}{cut}"
         )
 
     def _print(self, name, text):

@@ -28,7 +28,12 @@ from .._compat import Composition, _num_samples, request_of, validate_parameters
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import class_of, request_weights
-from .._estimator.estimates.folds import ShuffledFolds, row_numbers, splitter_of
+from .._estimator.estimates.folds import (
+    ShuffledFolds,
+    folds_of,
+    row_numbers,
+    splitter_of,
+)
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import (
     RecordsTrajectory,
@@ -37,6 +42,7 @@ from .._estimator.estimates.recording import (
 from .._estimator.parameters import is_auto, is_off
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
+from .._names import did_you_mean
 from .._warnings import warn
 from ..staged import Staged
 from ..staged.estimator import recorded
@@ -159,7 +165,7 @@ def combinations(owner, names):
                 raise ValueError(
                     f"Invalid parameter {key!r} in param_grid: with several members a "
                     "key is name__parameter, the name one of "
-                    f"{', '.join(map(repr, names))}."
+                    f"{', '.join(map(repr, names))}.{did_you_mean(name, names)}"
                 )
             by_member.setdefault(name, {})[parameter] = values
         for name, grid_of_member in by_member.items():
@@ -335,6 +341,9 @@ def draw_once(candidates, origins, X, y, fit_params):
             raise
         if is_classifier(estimator):
             splits = of_several_classes(splits, y, weights)
+        rows = np.arange(_num_samples(X))
+        # Errors and warnings of folds are those of all runs.
+        folds_of(splits, rows if weights is None else np.where(weights > 0, rows, -1))
         return DrawnSplits(origin, splits, groups)
 
     for candidate, origin in zip(candidates, origins):

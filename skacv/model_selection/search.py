@@ -45,13 +45,13 @@ from .advice import (
     warn_of_copies,
     warn_of_limits,
 )
-from .blending import Blending, BlendTask, check_has_no_offset
+from .blending import LOG_LOSS, Blending, BlendTask, check_has_no_offset
 from .class_weights import (
     check_members_are_weighed_once,
     check_weighs_classes,
     weighed_by_class,
 )
-from .comparison import Comparison, EndedRuns
+from .comparison import Comparison, EndedRuns, loss_name
 from .criteria import (
     RULES,
     PathCriterion,
@@ -80,6 +80,7 @@ from .members import (
     share_work,
     usual_scorer,
 )
+from .mixtures import LogLosses
 from .optimism import Uncorrected
 from .portfolios import default_members, task_of
 from .race import race
@@ -123,6 +124,8 @@ class Search:
     candidates: Any = None
     rule: str = "min"
     criterion: Any = None
+    # The scorer that compares members of different losses.
+    between: ScorerCriterion | None = None
     blend: BlendTask | None = None
     rng: Any = None
     deadline: Deadline | None = None
@@ -387,6 +390,19 @@ class Search:
             self.criterion = ScorerCriterion.of(
                 name, estimate, self.candidates, self.X, self.y, routed
             )
+        losses = self.losses or ()
+        if is_auto(name) and len(losses) > 1 and self.shared_loss is None:
+            # Scores have the weights of the rows, as losses do.
+            weights = self.sample_weight
+            scorer_params = {} if weights is None else {"sample_weight": weights}
+            self.between = ScorerCriterion.of(
+                usual_scorer(self.candidates[0].estimator),
+                ESTIMATES["cv"],
+                self.candidates,
+                self.X,
+                self.y,
+                scorer_params,
+            )
         if self.rule == "blend":
             self.blend = BlendTask.of(
                 self.candidates,
@@ -398,7 +414,21 @@ class Search:
             )
         if owner.verbose:
             skipped = {member: why for member, _, why in self.skipped}
-            self.report = FitReport(owner, self.candidates, self.criterion, skipped)
+            self.report = FitReport(
+                owner, self.candidates, self.criterion, skipped, self.score_at
+            )
+
+    def score_at(self, candidate, run, t):
+        """The score by which members are compared, of an iterate: name and value."""
+        if self.blend is not None and self.blend.mixture is LogLosses:
+            blended = [candidate], [run], self.criterion, index_of_least
+            return LOG_LOSS, Blending(self.blend, *blended).score[0]
+        if self.between is not None:
+            return self.between.name, self.between.path(run.estimator, [t])[0]
+        name = self.criterion.name
+        if isinstance(self.criterion, PathCriterion):
+            name = loss_name(run.estimator)
+        return name, run.path[t]
 
     def share_splits(self):
         """Switch the criterion's estimate on; draw splits and share work once."""
@@ -542,7 +572,6 @@ class Search:
 
     def compare(self):
         """Choose an iterate from every run, and the best of these or their weights."""
-        owner = self.owner
         if self.groups is None and self.y is not None and not self.is_collection:
             X, y = on_host(self.X if self.table is None else self.table.X), self.y
             if 0 < self.n_rows < len(y):
@@ -553,19 +582,8 @@ class Search:
                 self.groups = np.full(len(self.y), -1)  # of rows that nobody reads
                 self.groups[counted] = self.copies
         criterion = replace(self.criterion, groups=self.groups, deadline=self.deadline)
-        between, losses = None, self.losses or ()
-        if is_auto(owner.criterion) and len(losses) > 1 and self.shared_loss is None:
-            # Scores have the weights of the rows, as losses do.
-            weights = self.sample_weight
-            scorer_params = {} if weights is None else {"sample_weight": weights}
-            between = ScorerCriterion.of(
-                usual_scorer(self.candidates[0].estimator),
-                ESTIMATES["cv"],
-                self.candidates,
-                self.X,
-                self.y,
-                scorer_params,
-            )
+        # Members that are left may have one loss.
+        between = self.between if self.shared_loss is None else None
         if self.is_portfolio:
             # On the rows that all runs have held out.
             common = criterion.on_common_rows(self.runs)

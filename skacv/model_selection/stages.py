@@ -19,12 +19,15 @@ from .._estimator.estimates.fitted_state import running_attributes
 from .._estimator.parameters import is_auto
 from .._estimator.run.stopping import Patience, halved, later_gain
 from .._warnings import warn
-from ..exceptions import SeparationWarning
+from ..exceptions import SeparationWarning, SmallTrainingSetsWarning
 from .failures import Failed, attempt
 from .time_limit import run_all
 
 # A step of several updates takes at most this share of the time left for runs.
 SHARE_OF_STEP = 0.25
+# Warnings of runs that are not repeated: the choice of an iterate mends separation, and
+# of folds there is a warning where they are drawn, once for all runs.
+SAID_OR_MENDED = SeparationWarning, SmallTrainingSetsWarning
 # Further iterates that may bring less than this many standard errors do not pay.
 LEAST_GAIN = 0.1
 
@@ -107,8 +110,7 @@ class CandidateRun:
         if self.path is not None:  # the model may have ended before its folds
             self.path = self.path[: self.estimator.n_iter_ + 1]
         for warning in self.warned:
-            # The choice of an iterate mends separation.
-            if not issubclass(warning.category, SeparationWarning):
+            if not issubclass(warning.category, SAID_OR_MENDED):
                 warn(str(warning.message), warning.category)
 
     def result(self):

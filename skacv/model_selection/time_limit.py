@@ -2,9 +2,9 @@
 
 First is the run whose first update is expected to end first. The others follow in the
 order of their expected price; with many rows boosted trees, which gain most from these,
-are the second. The first run always takes a step. Another one begins if its first
-update is expected to end in time, and goes on in steps that are expected to
-(``TimedRun``).
+are the second, and forests always come after them. The first run always takes a step.
+Another one begins if its first update is expected to end in time, and goes on in steps
+that are expected to (``TimedRun``).
 """
 
 from contextlib import suppress
@@ -25,6 +25,7 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import Price
 from .._warnings import warn
+from ..staged import Staged
 from .failures import name_of
 from .members import DrawnSplits
 
@@ -147,15 +148,33 @@ def prices_of(groups, y):
 
 
 def in_time_order(groups, prices, essential):
-    """Indices of groups as they run: ``essential`` members come after the first."""
+    """Indices of groups as they run: ``essential`` members come after the first.
 
-    def key(index):
-        is_essential = groups[index][0].member in essential
-        return not is_essential, prices[index].total
+    Forests wait for boosted trees.
+    """
+    totals, forests, boosted = [], [], []
+    for number, ((first, *_), price) in enumerate(zip(groups, prices)):
+        totals.append(price.total)
+        adapter = None
+        if isinstance(first.estimator, Staged):
+            adapter = first.estimator._adapter()
+        if adapter is not None and adapter.unit == "trees":
+            (forests if adapter.patience is None else boosted).append(number)
+    waiting = forests if boosted else []
+    for number in waiting:
+        totals[number] = max(totals[number], *(totals[other] for other in boosted))
+
+    def first_update(number):
+        return number in waiting, prices[number].first, totals[number]
 
     numbers = range(len(groups))
-    first = min(numbers, key=lambda i: (prices[i].first, prices[i].total))
-    return sorted(numbers, key=lambda index: (index != first, key(index)))
+    first = min(numbers, key=first_update)
+
+    def key(number):
+        is_essential = groups[number][0].member in essential
+        return number != first, not is_essential, totals[number], number in waiting
+
+    return sorted(numbers, key=key)
 
 
 def split_by_time(candidates, runs, limit):

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._names import did_you_mean
 from .held_out_rows import drawn_units
 from .intervals import rank_of, ranked
 
@@ -77,6 +78,7 @@ def check_score(method):
     if method not in CONFORMITY_SCORES:
         raise ValueError(
             f"method must be one of {list(CONFORMITY_SCORES)}, got {method!r}."
+            f"{did_you_mean(method, CONFORMITY_SCORES)}"
         )
 
 

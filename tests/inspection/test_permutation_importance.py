@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import KFold, cross_validate
@@ -77,6 +77,18 @@ def test_a_scorer_is_named(data):
     expected = permutation_importance(model, X[80:], y[80:], random_state=0, **how)
     np.testing.assert_array_equal(display.importances, expected.importances)
     assert "neg_mean_absolute_error" in display.ax_.get_xlabel()
+
+
+def test_of_two_strings_the_second_is_positive(data):
+    X, y = data
+    y = (y > 1).astype(int)
+    forest = RandomForestClassifier(10, random_state=0)
+    found = []
+    for labels in (y, np.where(y == 1, "yes", "no")):
+        model = clone(forest).fit(X[:80], labels[:80])
+        display = displayed(model, X[80:], labels[80:], scoring="average_precision")
+        found.append(display.importances)
+    np.testing.assert_array_equal(*found)
 
 
 def test_training_rows_are_held_out_in_folds(data):

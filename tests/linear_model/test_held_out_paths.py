@@ -221,7 +221,7 @@ def test_rows_of_zero_weight_are_neither_left_out_nor_in_folds(rng):
     [
         LeaveOneOut(),
         ShuffleSplit(3, test_size=0.2, train_size=0.5, random_state=0),
-        TimeSeriesSplit(3),
+        TimeSeriesSplit(2),
         RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
         PredefinedSplit(np.arange(24) % 3 - 1),
         [(np.arange(10), np.arange(12, 24))],

@@ -55,7 +55,7 @@ SPLITTERS = {
     "shuffled": SHUFFLED,
     "repeated": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
     "parts": ShuffleSplit(2, train_size=0.5, test_size=0.2, random_state=0),
-    "later": TimeSeriesSplit(3),
+    "later": TimeSeriesSplit(2),
     "predefined": PredefinedSplit(np.arange(N_ROWS) // 300 - 1),
 }
 

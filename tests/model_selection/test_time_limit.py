@@ -2,18 +2,24 @@
 
 import warnings
 from threading import Event
-from types import SimpleNamespace
 
 import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.ensemble import AdaBoostRegressor, GradientBoostingRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
@@ -31,6 +37,7 @@ from skacv._estimator.estimates.recording import Price
 from skacv.kernel._model import KernelModel
 from skacv.model_selection import portfolios, time_limit
 from skacv.model_selection.members import Candidate, DrawnSplits
+from skacv.model_selection.portfolios import PORTFOLIOS
 from skacv.model_selection.time_limit import prices_of
 from skacv.model_selection.trial import FEWEST_ROWS
 from skacv.staged.estimator import recorded
@@ -436,12 +443,56 @@ def test_prices_rise_with_rows_and_updates(estimator):
 
 def test_the_shortest_first_update_is_first_and_essential_members_follow():
     prices = [Price(5, 0.1, 10), Price(0.1, 0.5, 100), Price(0.2, 0.2, 2)]
-    groups = [[SimpleNamespace(member=name)] for name in "abc"]
+    groups = [[Candidate(name, {}, TrajectoryLasso())] for name in "abc"]
     assert time_limit.in_time_order(groups, prices, ()) == [2, 0, 1]
     assert time_limit.in_time_order(groups, prices, {"b"}) == [2, 1, 0]
     # Of equal first updates that of the shorter run.
     prices = [Price(1, 1, 9), Price(1, 1, 2), Price(1, 1, 4)]
     assert time_limit.in_time_order(groups, prices, {"a", "b"}) == [1, 0, 2]
+
+
+@pytest.mark.parametrize("essential", [(), {"boosted"}])
+def test_forests_wait_for_boosted_trees(essential):
+    members = {
+        "forest": RandomForestRegressor(10),
+        "lasso": TrajectoryLasso(),
+        "boosted": GradientBoostingRegressor(),
+        "bagging": make_pipeline(StandardScaler(), ExtraTreesRegressor(10)),
+        "network": SGDRegressor(),
+    }
+    prices = {
+        "forest": Price(0, 0.1, 20),
+        "lasso": Price(0, 1, 6),
+        "boosted": Price(0, 1, 8),
+        "bagging": Price(0, 1, 3),
+        "network": Price(0, 1, 7),
+    }
+
+    def order_of(*names):
+        groups = [[Candidate(name, {}, recorded(members[name]))] for name in names]
+        of_groups = [prices[name] for name in names]
+        order = time_limit.in_time_order(groups, of_groups, essential)
+        return [names[number] for number in order]
+
+    # The forest has the shortest first update, and is cheapest.
+    assert order_of("forest", "lasso") == ["forest", "lasso"]
+    assert order_of("forest", "boosted") == ["boosted", "forest"]
+    found = order_of(*members)
+    assert found[0] == "lasso"
+    assert found.index("boosted") == (1 if essential else 2)
+    assert found[-2:] == ["forest", "bagging"]
+    prices["bagging"] = Price(0, 9, 9)
+    assert order_of(*members)[-1] == "bagging"
+
+
+@pytest.mark.parametrize("task", PORTFOLIOS)
+def test_those_of_the_default_too(task):
+    members = PORTFOLIOS[task]()
+    groups = [[Candidate(m.name, {}, m.estimator)] for m in members]
+    prices = [m.estimator._price(1000, 10, 1) for m in members]
+    order = time_limit.in_time_order(groups, prices, ())
+    names = [members[number].name for number in order]
+    assert names.index("extra trees") == names.index("boosted trees") + 1
 
 
 def test_prices_are_those_of_the_folds_that_run(data):

@@ -8,10 +8,13 @@ from sklearn.ensemble import RandomForestRegressor
 
 from skacv import (
     IterativeRidge,
+    KernelEigenProClassifier,
     SelfStoppingClassifier,
     SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
+    TrajectoryLinearSVC,
+    TrajectoryLogisticRegression,
 )
 from tests.callbacks import needs_callbacks
 
@@ -141,3 +144,39 @@ def test_a_progress_bar_of_the_front_door(kind, data, capsys, monkeypatch):
     bar = next(each for each in lines if kind.__name__ in each)
     assert "100%" in bar
     assert model.best_score_ == pytest.approx(expected.best_score_, rel=1e-6)
+
+
+OF_CLASSES = [
+    ("logistic", TrajectoryLogisticRegression("path", max_iter=5)),
+    ("kernel", KernelEigenProClassifier(gamma=0.1, max_iter=15, random_state=0)),
+    ("svc", TrajectoryLinearSVC(max_iter=15)),
+]
+
+
+@pytest.mark.parametrize(
+    ("members", "rule", "metric"),
+    [
+        (OF_CLASSES[:2], "blend", "log loss"),
+        (OF_CLASSES, "min", "accuracy"),
+        (OF_CLASSES[:1], "min", "log loss"),
+    ],
+)
+def test_all_lines_have_the_score_of_the_leaderboard(members, rule, metric, capsys):
+    """Members stop by losses of their own, which say nothing beside each other."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 3))
+    y = (X[:, 0] + np.abs(X[:, 1]) + 0.5 * rng.standard_normal(90) > 0.8).astype(int)
+    model = TrajectoryEarlyStoppingCV(members, rule=rule, verbose=1, random_state=0)
+    *lines, last = printed(model, X, y, capsys)
+    expected = {row["member"]: row for row in rows_of(model, "cv")}
+    assert len(lines) == len(members)
+    for line in lines:
+        _, name, t, _, _, score, said = OF_RUN.fullmatch(line).groups()
+        row = expected[name]
+        assert said == row["metric"] == metric
+        assert int(t) == row["best_iter"]
+        assert float(score) == pytest.approx(row["score"], rel=1e-5)
+    assert f": {metric} " in last
+    score = float(last.split(f": {metric} ")[1].split(",")[0])
+    table = model.leaderboard()
+    assert score == pytest.approx(np.asarray(table["score"])[0], rel=1e-5)

@@ -23,6 +23,8 @@ from sklearn.utils.metadata_routing import (
 )
 
 from ..._compat import _num_samples
+from ..._warnings import warn
+from ...exceptions import SmallTrainingSetsWarning
 from ...optim.array_path import path_values
 from ...risk.held_out_rows import error_of_repeats, mean_with_error, units_of
 from ...risk.left_out.replicas import leave_folds_out
@@ -38,6 +40,10 @@ from .left_out import mean_losses, parallel_blocks
 # are enough: the spread of log losses is about one, and their mean grows with the
 # entropy of the classes, in units of log(e).
 ROWS_TO_CHOOSE_BY = 4000
+# The smallest share of the rows that a fold is fitted to without a warning: of three
+# rows in two folds one fold has one. The error above that of the best possible model
+# falls about as 1 / n: of fewer rows it is more than three times that of all rows.
+LEAST_SHARE = 1 / 3
 # The relative variance of squared deviations of y, 2 for a normal distribution, above
 # which more rows are needed, in proportion: that of a Laplace distribution.
 LARGEST_SPREAD = 5.0
@@ -256,7 +262,34 @@ def folds_of(splits, position):
         folds.append(tuple(fold))
     if not folds:
         raise ValueError("cv gives no folds.")
+    warn_of_small_training_sets(folds, np.count_nonzero(position >= 0))
     return folds
+
+
+def warn_of_small_training_sets(folds, n_rows):
+    """Warn where a fold is fitted to far fewer rows than the ``n_rows`` of the model.
+
+    ``folds`` are pairs of the rows to fit on, of positive weight, and those to hold
+    out.
+    """
+    sizes = [len(fitted) for fitted, _ in folds]
+    smallest = int(np.argmin(sizes))
+    if sizes[smallest] >= LEAST_SHARE * n_rows:
+        return
+    advice = "Splits that fit each fold to more of the rows avoid this."
+    test_size = n_rows // (2 * len(folds))
+    is_in_time = all(fitted.max() < held_out.min() for fitted, held_out in folds)
+    if is_in_time and test_size:
+        advice = (
+            f"TimeSeriesSplit(n_splits={len(folds)}, test_size={test_size}) fits each "
+            "fold to half of the rows at least."
+        )
+    warn(
+        f"Fold {smallest} of cv is fitted to {sizes[smallest]} of the {n_rows} rows: "
+        "held-out errors, which average such folds, are larger than that of the model "
+        f"of all rows. {advice}",
+        SmallTrainingSetsWarning,
+    )
 
 
 def row_numbers(rows, n_rows, name):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
+from ..._names import did_you_mean
 from ...optim.array_path import ArrayPath, PathCache
 from ...optim.trajectory import Trajectory
 from ..data.training_data import TrainingData
@@ -302,7 +303,10 @@ def register_estimate(estimate: Estimate) -> None:
     if unknown:
         raise ValueError(f"after={unknown}: there are no such estimates.")
     if estimate.needs not in NEEDS:
-        raise ValueError(f"needs must be one of {NEEDS}, got {estimate.needs!r}.")
+        raise ValueError(
+            f"needs must be one of {NEEDS}, got {estimate.needs!r}."
+            f"{did_you_mean(estimate.needs, NEEDS)}"
+        )
     ESTIMATES[estimate.name] = estimate
 
 

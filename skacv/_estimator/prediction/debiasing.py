@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from ..._compat import on_host
+from ..._names import did_you_mean
 from ..._warnings import warn
 from ...optim.design import ROUNDINGS
 from ...optim.trajectory import Trajectory
@@ -280,10 +281,11 @@ def debiasing_of(fitted, covariance, X_unlabelled):
     if not isinstance(covariance, str):
         known_covariance = KnownCovariance(covariance, n_features)
         return ByDirections(fitted, features, known_covariance)
-    if covariance not in ("auto", "sample", "nodewise"):
+    names = "auto", "sample", "nodewise"
+    if covariance not in names:
         raise ValueError(
-            "covariance must be 'auto', 'sample', 'nodewise' or an array, got "
-            f"{covariance!r}."
+            f"covariance must be {', '.join(map(repr, names))} or an array, got "
+            f"{covariance!r}.{did_you_mean(covariance, names)}"
         )
     has_many_rows = n_rows > ROWS_PER_COLUMN * n_features
     if covariance == "sample" or (covariance == "auto" and has_many_rows):

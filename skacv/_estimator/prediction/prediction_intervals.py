@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from ..._compat import check_in_memory
+from ..._names import did_you_mean
 from ...optim.blocks import MEMORY_BYTES, blocks
 from ...optim.namespaces import dtype_of, rows_in, to_numpy
 from ...risk.intervals import (
@@ -39,7 +40,10 @@ def intervals_of(fitted, X, coverage, method):
     methods = interval_methods()
     names = ["auto", *methods, "scaled"]
     if method not in names:
-        raise ValueError(f"method must be one of {names}, got {method!r}.")
+        raise ValueError(
+            f"method must be one of {names}, got {method!r}."
+            f"{did_you_mean(method, names)}"
+        )
     check_in_memory(X)
     fitted._check_method_kept(method)
     source, valid = method, _methods_for(fitted)

@@ -5,10 +5,20 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
+from sklearn.metrics import (
+    average_precision_score,
+    get_scorer,
+    make_scorer,
+    mean_squared_error,
+)
 from sklearn.model_selection import KFold
 
-from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
+from skacv import (
+    IterativeRidge,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
+    TrajectoryLogisticRegression,
+)
 from skacv.model_selection.criteria import N_BLOCKS
 
 
@@ -258,3 +268,46 @@ def test_results_have_a_row_for_every_criterion_computed(data):
             assert results["best_iter"][row] == path.argmin()
             assert results["best_score"][row] == pytest.approx(path.min())
     assert pd.DataFrame(results).shape == (8, 15)
+
+
+OF_ONE_CLASS = ["average_precision", "f1", "precision", "recall", "jaccard"]
+
+
+@pytest.mark.filterwarnings("ignore:.* is ill-defined")
+@pytest.mark.parametrize("labels", [("no", "yes"), ("yes", "zero")])
+@pytest.mark.parametrize("criterion", [*OF_ONE_CLASS, "neg_brier_score", "f1_macro"])
+def test_of_two_strings_the_second_is_positive(criterion, labels, rng):
+    """The oracle: the same rows with labels 0 and 1, and scikit-learn's own metric."""
+    X = rng.standard_normal((80, 3))
+    y = (X[:, 0] + rng.standard_normal(80) > 0.8).astype(int)
+    model = TrajectoryLogisticRegression(max_iter=8)
+    model = TrajectoryEarlyStoppingCV(model, criterion=criterion, cv=4)
+    expected = clone(model).fit(X, y)
+    found = model.fit(X, np.array(labels)[y])
+    np.testing.assert_allclose(found.path_, expected.path_, rtol=1e-12)
+    assert found.best_score_se_ == pytest.approx(expected.best_score_se_, rel=1e-9)
+    if criterion == "average_precision":
+        probabilities = found.held_out_prediction_[:, 1]
+        score = average_precision_score(y == 1, probabilities)
+        assert found.best_score_ == pytest.approx(score, rel=1e-12)
+
+
+def test_in_a_blend_and_with_a_label_of_the_user(rng):
+    X = rng.standard_normal((80, 3))
+    y = np.where(X[:, 0] + rng.standard_normal(80) > 0.8, "rare", "usual")
+    members = [
+        ("logistic", TrajectoryLogisticRegression(max_iter=8)),
+        ("strong", TrajectoryLogisticRegression(0.01, max_iter=8)),
+    ]
+    model = TrajectoryEarlyStoppingCV(members, rule="blend", cv=4)
+    found = model.set_params(criterion="average_precision").fit(X, y)
+    of_rows = found.held_out_prediction_
+    expected = average_precision_score(y == "usual", of_rows[:, 1])
+    assert found.best_score_ == pytest.approx(expected, rel=1e-12)
+    scorer = make_scorer(
+        average_precision_score, pos_label="rare", response_method="predict_proba"
+    )
+    found = model.set_params(criterion=scorer).fit(X, y)
+    of_rows = found.held_out_prediction_
+    expected = average_precision_score(y == "rare", of_rows[:, 0])
+    assert found.best_score_ == pytest.approx(expected, rel=1e-12)

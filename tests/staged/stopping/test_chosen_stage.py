@@ -258,9 +258,10 @@ def test_groups(data):
 
 def test_time_series(data):
     X, y = data
-    model = TrajectoryEarlyStoppingCV(boosted(), cv=TimeSeriesSplit(3)).fit(X, y)
+    splitter = TimeSeriesSplit(3, test_size=12)
+    model = TrajectoryEarlyStoppingCV(boosted(), cv=splitter).fit(X, y)
     errors = []
-    for fitted, judged in TimeSeriesSplit(3).split(X):
+    for fitted, judged in splitter.split(X):
         grown = boosted().fit(X[fitted], y[fitted])
         staged = np.array(list(grown.staged_predict(X[judged])))
         errors.append(((staged - y[judged]) ** 2).mean(axis=1))
