@@ -5,8 +5,8 @@ How far may approximate leave-one-out be from the exact one?
 Iterative approximate cross-validation follows a model without row i by a gradient that
 is linearised around the recorded run. The error of that is at most quadratic in the
 distance of the two runs, so a bound of the error can be computed from the run alone
-(docs/theory.md, "Accuracy of linearised leave-one-out"). Each panel shows, for logistic regression on 20
-Gaussian columns, means over the rows left out:
+(docs/theory.md, "Accuracy of linearised leave-one-out"). Each panel shows, for logistic
+regression on 20 Gaussian columns, means over the rows left out:
 
 * the change: the distance of the exact run without a row from the recorded one;
 * the error of the approximation;
