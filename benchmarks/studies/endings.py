@@ -1,4 +1,4 @@
-"""Where boosted trees of the default end, beside runs that patience alone ends."""
+"""Where do boosted trees of the default end, and where by patience alone?"""
 
 import itertools
 from time import process_time
