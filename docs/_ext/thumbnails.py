@@ -5,10 +5,15 @@ from textwrap import fill
 
 import matplotlib.pyplot as plt
 from matplotlib.gridspec import GridSpec
+from matplotlib.text import Text
 from sphinx_gallery.scrapers import matplotlib_scraper
 
 # The panel of an example, where it is not the first.
-PANELS = {"plot_computational_reach": 1}
+PANELS = {
+    "plot_computational_reach": 1,
+    "plot_stopping_matters": 1,
+    "plot_which_estimate": 1,
+}
 INCHES = 3.2, 2.24
 SMALL = 7.5  # points, of legends and other text inside of the panel
 LARGEST_LEGEND = 0.35  # of the panel's area
@@ -36,6 +41,11 @@ def leave_alone(panel):
     if not panel.get_xlabel():
         labels = [axes.get_xlabel() for axes in figure.axes]
         panel.set_xlabel(next(filter(None, labels), ""))
+    figure.draw_without_rendering()
+    for text in list(panel.texts):
+        # Names of lines would take half of the width; extents without their arrows.
+        if Text.get_window_extent(text).x0 > panel.bbox.x1:
+            text.remove()
     hidden = [ax for ax in figure.axes if ax is not panel]
     for axes in {*hidden, *panel.child_axes}:
         axes.remove()
@@ -46,6 +56,8 @@ def leave_alone(panel):
         panel.set_title("", loc=loc)
     panel.set_xlabel(fill(panel.get_xlabel(), 30))
     panel.set_ylabel(fill(panel.get_ylabel(), 22, break_on_hyphens=False))
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.label.set_size(9)
     panel.tick_params(labelbottom=True, labelleft=True)
     panel.set_subplotspec(GridSpec(1, 1, figure=figure)[0])
     figure.set_size_inches(*INCHES)
