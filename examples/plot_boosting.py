@@ -123,7 +123,7 @@ def main(n_rows=None, n_splits=4, output=None):
     said = f"{first.best_score_:.0f}, corrected {first.best_score_corrected_:.0f}"
     print(f"the blend's own estimate on the first split: {said}")
     figure, ax = plt.subplots(figsize=(7, 4.2), constrained_layout=True)
-    RiskPathDisplay.from_estimator(first, ax=ax, name="diabetes")
+    RiskPathDisplay.from_estimator(first, ax=ax, name="Diabetes")
     if output is not None:
         path = Path(output) / "boosting.png"
         path.parent.mkdir(parents=True, exist_ok=True)
