@@ -97,7 +97,6 @@ def friedman(number, n_rows, noise):
 
 
 SEPARABLE = {
-    "digits": lambda: datasets.load_digits(return_X_y=True),
     "wine": lambda: datasets.load_wine(return_X_y=True),
     "breast cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
     "iris": lambda: datasets.load_iris(return_X_y=True),
@@ -109,6 +108,7 @@ SEPARABLE = {
     "control charts": control_charts,
     "93 rows, 79 columns": lambda: gaussian_classes(93, 79, 3, 0.8),
     "366 rows, 34 columns": lambda: gaussian_classes(366, 34, 6, 0.9),
+    "digits": lambda: datasets.load_digits(return_X_y=True),
 }
 ORDINARY = {
     "overlapping classes": lambda: gaussian_classes(800, 6, 3, 0.6),
