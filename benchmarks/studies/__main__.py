@@ -22,6 +22,7 @@ from .curved_leave_one_out import curved, published_levels
 from .curved_memory import curved_memory
 from .default_call import default_probabilities, defaults
 from .endings import endings
+from .extra_trees import leaves_of_extra_trees
 from .feature_machines import feature_machine_scores, feature_machines
 from .kernel_defaults import kernel_defaults
 from .kernel_rows import kernel_rows
@@ -37,6 +38,7 @@ from .risk_estimate import designs, few_rows, probes, published_means, published
 from .stopping_rules import stopping_rules
 from .summary_digits import summary_digits
 from .time_limit import HAS_FLAML, time_limits
+from .time_splits import time_splits
 
 STUDIES = {
     "published-page": published_page,
@@ -86,6 +88,8 @@ STUDIES = {
     "summary-digits": summary_digits,
     "kernel-scores": kernel_scores,
     "time-limit": time_limits,
+    "time-splits": time_splits,
+    "leaves-of-extra-trees": leaves_of_extra_trees,
 }
 # Studies of tables that are no part of the project, and beside another package, run
 # where these are.

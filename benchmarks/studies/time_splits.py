@@ -23,7 +23,7 @@ MODELS = {
 
 
 def time_splits(n_series=20):
-    """The expected error of a model chosen by `TimeSeriesSplit`, over its error later.
+    """The expected error of a model chosen by splits in time, over its error later.
 
     400 rows train, and the next 40 are predicted. For every splitter the mean
     `best_score_corrected_` of twenty series over their mean squared error on the later
