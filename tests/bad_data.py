@@ -4,6 +4,7 @@ from datetime import date
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -41,7 +42,13 @@ ROWS = {
     "a huge one": (lambda X: with_entry(X, HUGE), "X must be numbers, got an integer"),
     "structured": (lambda X: TIMES, "X must be numbers, got records with the fields"),
     "none at all": (lambda X: None, "X is None|without X"),
-    "a dict": (lambda X: {"a": 1}, "X must be an array or a table .* type dict"),
+    "a row": (lambda X: dict(zip("abc", X[0])), r"one row pass pandas.DataFrame\(\[X"),
+    "columns": (lambda X: dict(zip("abc", X.T)), r"columns pass pandas.DataFrame\(X"),
+    "rows": (
+        lambda X: [dict(zip("abc", row)) for row in X],
+        r"got a list of dicts: pass pandas.DataFrame\(X",
+    ),
+    "a series": (lambda X: pd.Series(X[:, 0]), "2-dimensional container, .*to_frame"),
     "infinity": (
         lambda X: with_entry(X, np.inf, float),
         "X contains infinity, or .* column 0: replace",
@@ -54,6 +61,7 @@ TARGETS = {
     "short": (lambda y: y[1:], "inconsistent numbers of samples"),
     "none at all": (lambda y: None, "y"),
     "empty": (lambda y: [], "y is empty|0 sample"),
+    "a name": (lambda y: "y", r"y must have an entry .* pass y=X\['y'\]"),
     "a dict": (lambda y: {"a": 1}, "y must have a target for each row, got"),
     "uneven": (lambda y: UNEVEN, "y cannot be made an array, as where rows differ"),
     "structured": (lambda y: TIMES, "y is a structured array.*'event', 'time'.*surv"),
@@ -95,7 +103,7 @@ WEIGHTS = {
         ["1"] * N_ROWS,
         "sample_weight must be numbers, got strings",
     ),
-    "a string": ("balanced", "sample_weight must be numbers, got strings"),
+    "a name": ("w", r"sample_weight must have .* pass sample_weight=X\['w'\]"),
     "None": ([None] + [1.0] * (N_ROWS - 1), "sample_weight contains NaN"),
     "NaN": ([np.nan] + [1.0] * (N_ROWS - 1), "sample_weight contains NaN"),
     "infinity": ([np.inf] + [1.0] * (N_ROWS - 1), "sample_weight contains infinity"),
@@ -121,6 +129,7 @@ GROUPS = {
     "mixed": (with_entry(LETTERS, 1), "groups has labels that are strings and others"),
     "short": (LETTERS[1:], r"groups must be one label for each of the 40 rows"),
     "two columns": (np.ones((N_ROWS, 2)), "groups must be one label for each"),
+    "a name": ("g", r"groups must have an entry .* pass groups=X\['g'\]"),
 }
 
 

@@ -304,6 +304,33 @@ def test_values_that_are_near_to_nothing_and_those_of_staged_estimators(rng):
         assert "Did you mean 'auto'?" in said(model.fit, X, y)
 
 
+OF_FRAMES = [
+    TrajectoryLasso(0.1, max_iter=3),
+    KernelEigenProRegressor(gamma=0.1, max_iter=3),
+    RecursiveFeatureMachineRegressor(n_rounds=1),
+    Staged(HistGradientBoostingRegressor(max_iter=2)),
+    TrajectoryEarlyStoppingCV(LASSO, cv=3),
+    TrajectoryEarlyStoppingCV(LASSO, cv=3, encoder=TableEncoder()),
+]
+
+
+@pytest.mark.parametrize("model", OF_FRAMES, ids=lambda model: type(model).__name__)
+def test_a_row_as_a_dict_says_how_to_pass_it(model, rng):
+    X, y = drawn(rng)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    model = clone(model).fit(frame, y)
+    row = frame.iloc[0]
+    for X, way_out in (
+        (row.to_dict(), "pd.DataFrame([X])"),
+        ([row.to_dict()], "pd.DataFrame(X)"),
+        (frame[:1].to_dict("list"), "pd.DataFrame(X)"),
+        (row, "X.to_frame().T"),
+    ):
+        assert way_out.replace("pd", "pandas") in said(model.predict, X)
+        found = model.predict(eval(way_out, {"pd": pd, "X": X}))
+        np.testing.assert_allclose(found, model.predict(frame[:1]))
+
+
 def test_methods_keywords_and_members_that_were_meant(rng):
     X, y = drawn(rng)
     lasso = TrajectoryLasso(0.1, cv=3, max_iter=3, keep_data=True).fit(X, y)

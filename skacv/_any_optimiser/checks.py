@@ -53,6 +53,8 @@ def checked(model, params, X, y, batches=None):
     if not difference <= 1e-3 * np.abs(first_half).max(initial=0):
         raise ValueError(
             "What the model predicts for a row depends on the other rows, or on chance "
-            "(batch normalisation, dropout): rows cannot be left out of it."
+            "(batch normalisation, dropout): rows cannot be left out of it. Use weight "
+            "decay instead of dropout, and LayerNorm instead of batch normalisation, "
+            "or freeze both (eval() in torch)."
         )
     return model.data(X, y, batches)

@@ -12,7 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from .._compat import _safe_indexing, check_in_memory, on_host
-from .._estimator.data.checks import check_numbers, has_sparse_columns, is_missing
+from .._estimator.data.checks import (
+    check_has_rows,
+    check_numbers,
+    has_sparse_columns,
+    is_missing,
+)
 from ..optim.blocks import MEMORY_BYTES
 
 # Texts for missing values: those of pandas.read_csv, and the question mark of the
@@ -62,6 +67,7 @@ class Table:
 
     def __init__(self, X):
         check_in_memory(X)
+        check_has_rows(X)
         self.names = self.numbers = None
         if sparse.issparse(X) or has_sparse_columns(X):
             if not may_be_dense(X):

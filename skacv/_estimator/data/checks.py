@@ -114,11 +114,30 @@ def has_sparse_columns(X):
 
 
 def check_has_rows(X):
-    """Raise where X has no rows: None, a number, a string, a set or a dict."""
+    """Raise where X has no rows: None, a number, a string, a set, a dict, one row."""
     if X is None:
         raise ValueError("X is None: pass an array or a table with a row per sample.")
     # Sparse matrices of keys are mappings too.
-    if isinstance(X, str | bytes | Number | Mapping | Set) and not sparse.issparse(X):
+    if isinstance(X, Mapping) and not sparse.issparse(X):
+        of_columns = X and all(np.ndim(values) for values in X.values())
+        frame = "pandas.DataFrame(X)" if of_columns else "pandas.DataFrame([X])"
+        of_what = "columns" if of_columns else "one row"
+        raise ValueError(
+            "X must be an array or a table with a row per sample, got a dict: for a "
+            f"dict of {of_what} pass {frame}."
+        )
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        raise ValueError(
+            "X must be an array or a table with a row per sample, got a list of dicts: "
+            "pass pandas.DataFrame(X)."
+        )
+    if hasattr(X, "to_frame") and getattr(X, "ndim", 1) == 1:  # a Series
+        raise ValueError(
+            "Expected a 2-dimensional container, a table with a row per sample, got a "
+            f"{type(X).__name__}: pass X.to_frame() for one column, or "
+            "X.to_frame().T for one row of pandas."
+        )
+    if isinstance(X, str | bytes | Number | Set):
         raise ValueError(
             "X must be an array or a table with a row per sample, got an object of the "
             f"type {type(X).__name__}."
@@ -294,8 +313,18 @@ def check_size(name, least, largest, limit=1e70):
 # ------------------------------------------------------------------- targets
 
 
+def check_is_no_name(values, name):
+    """Raise where the name of a column was passed in the place of its values."""
+    if isinstance(values, str):
+        raise ValueError(
+            f"{name} must have an entry for each row, got the string {values!r}: pass "
+            f"{name}=X[{values!r}] for a column of X."
+        )
+
+
 def target_array(y):
     """Targets as an array of NumPy with the dtype of their values, or None."""
+    check_is_no_name(y, "y")
     y = on_host(y)
     if y is None:
         return y
@@ -439,6 +468,7 @@ def validated_weights(sample_weight, n_rows):
     """A weight for every row, in double precision; ones for None."""
     if sample_weight is None:
         return np.ones(n_rows)
+    check_is_no_name(sample_weight, "sample_weight")
     weights = number_array(on_host(sample_weight), "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
@@ -500,6 +530,7 @@ def copies_of(weights):
 
 def validated_groups(groups, n_rows):
     """The group of every row, for splitters."""
+    check_is_no_name(groups, "groups")
     groups = _as_array(on_host(groups), "groups")
     if groups.shape not in ((n_rows,), (n_rows, 1)):
         raise ValueError(
