@@ -50,6 +50,9 @@ class ComparedResults:
         * "fit_time", seconds for all combinations of the member;
         * "left_out", why a member was not run, otherwise empty.
 
+        Members whose scores differ by less than "score_se" are nearly equal: with other
+        rows of the same kind, either may come first.
+
         Returns
         -------
         DataFrame, or dict of ndarray
