@@ -142,18 +142,18 @@ def compare_ways_to_stop(n_rows, n_splits, many, grid):
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     splits = splits_of(X[:n_rows], y[:n_rows], n_splits)
     columns = (
-        f"{'trees':>9}{'test error':>12}{'minus ours':>14}{'fits':>6}{'seconds':>9}"
+        f"{'trees':>8}{'test error':>11}{'minus ours':>12}{'fits':>5}{'seconds':>8}"
     )
-    print(f"{'Boosted trees, diabetes, five splits':38}{columns}")
+    print(f"{'Boosted trees, diabetes, five splits':37}{columns}")
     results = {}
     # The name of a row says what is being fitted; its numbers follow.
     for name, (model, n_fits) in ways_to_stop(many, grid).items():
-        print(f"{name:38}", end="", flush=True)
+        print(f"{name:37}", end="", flush=True)
         models, losses, seconds = results[name] = fitted_on(splits, model)
         fewest, *_, most = sorted(map(n_trees, models))
         trees = f"{fewest}–{most}" if fewest < most else most
         excess = difference(losses, results[ONE_RUN][1]) if name != ONE_RUN else "–"
-        print(f"{trees:>9}{losses.mean():12.0f}{excess:>14}{n_fits:6}{seconds:9.2f}")
+        print(f"{trees:>8}{losses.mean():11.0f}{excess:>12}{n_fits:5}{seconds:8.2f}")
 
     runs, losses, seconds = results[ONE_RUN]
     print_expected(runs, splits, losses)
@@ -201,19 +201,19 @@ def compare_on_a_raw_table(n_rows):
     X, y = X[:n_rows], y[:n_rows]
     splits = splits_of(X, y, 3)
     print(f"\nA raw table of {len(X)} rows\n{X.head(3).to_string(index=False)}")
-    columns = f"{'test error':>21}{'minus ours':>14}{'seconds':>15}"
-    print(f"\n{'The raw table, three splits':38}{columns}")
-    print(f"{'SelfStoppingRegressor()':38}", end="", flush=True)
+    columns = f"{'test error':>19}{'minus ours':>12}{'seconds':>13}"
+    print(f"\n{'The raw table, three splits':37}{columns}")
+    print(f"{'SelfStoppingRegressor()':37}", end="", flush=True)
     models, ours, seconds = fitted_on(splits, SelfStoppingRegressor(random_state=0))
-    print(f"{ours.mean():21.0f}{'–':>14}{seconds:15.2f}")
+    print(f"{ours.mean():19.0f}{'–':>12}{seconds:13.2f}")
 
     # The others need a number for a date.
     days = (X["born"] - pd.Timestamp("1970-01-01")).dt.days
     splits_with_days = splits_of(X.assign(born=days), y, 3)
     for name, model in PEERS.items():
-        print(f"{name:38}", end="", flush=True)
+        print(f"{name:37}", end="", flush=True)
         _, losses, seconds = fitted_on(splits_with_days, usually_encoded(model))
-        print(f"{losses.mean():21.0f}{difference(losses, ours):>14}{seconds:15.2f}")
+        print(f"{losses.mean():19.0f}{difference(losses, ours):>12}{seconds:13.2f}")
 
     print_expected(models, splits, ours)
     board = models[0].leaderboard()[["member", "weight", "score", "score_se"]]

@@ -11,6 +11,7 @@ from sphinx_gallery.scrapers import matplotlib_scraper
 # The panel of an example, where it is not the first.
 PANELS = {
     "plot_computational_reach": 1,
+    "plot_quickstart": 1,
     "plot_stopping_matters": 1,
     "plot_which_estimate": 1,
 }
