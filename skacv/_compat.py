@@ -239,9 +239,9 @@ def check_in_memory(*arrays):
     for array in arrays:
         if hasattr(array, "__dask_graph__"):
             raise TypeError(
-                f"This takes arrays in memory, got a Dask collection ({type(array)}): "
-                "pass array.compute() where it fits, or fit a linear model of skacv "
-                "with X and y as Dask collections."
+                "Arrays in memory are needed here, got a Dask collection "
+                f"({type(array)}): pass array.compute() if it fits in memory, or fit "
+                "a linear model of skacv with X and y as Dask collections."
             )
 
 

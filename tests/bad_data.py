@@ -63,7 +63,10 @@ TARGETS = {
     "empty": (lambda y: [], "y is empty|0 sample"),
     "a name": (lambda y: "y", r"y must have an entry .* pass y=X\['y'\]"),
     "a dict": (lambda y: {"a": 1}, "y must have a target for each row, got"),
-    "uneven": (lambda y: UNEVEN, "y cannot be made an array, as where rows differ"),
+    "uneven": (
+        lambda y: UNEVEN,
+        "y cannot be converted to an array, for example because rows differ",
+    ),
     "structured": (lambda y: TIMES, "y is a structured array.*'event', 'time'.*surv"),
 }
 NUMBERS = TARGETS | {
@@ -80,7 +83,7 @@ NUMBERS = TARGETS | {
     ),
 }
 LABELS = TARGETS | {
-    "mixed": (lambda y: with_entry(y, 1), "strings and others that are not"),
+    "mixed": (lambda y: with_entry(y, 1), "mixes labels that are strings with others"),
     "two columns": (lambda y: np.stack([y, y], axis=1), "MultiOutputClassifier|1d"),
     "one class": (lambda y: np.full(N_ROWS, "no"), "class"),
     "not whole": (
@@ -117,7 +120,7 @@ WEIGHTS = {
         [HUGE] + [1.0] * (N_ROWS - 1),
         "sample_weight must be numbers, got an integer beyond",
     ),
-    "uneven": (UNEVEN, "sample_weight cannot be made an array"),
+    "uneven": (UNEVEN, "sample_weight cannot be converted to an array"),
     "structured": (TIMES, "sample_weight must be numbers, got records"),
     "a dict": ({"a": 1}, "sample_weight must be numbers, got objects of the type dict"),
 }
@@ -126,7 +129,10 @@ GROUPS = {
     "None": (with_entry(LETTERS, None), "groups has missing values"),
     "all None": (np.full(N_ROWS, None), "groups has missing values"),
     "NaN": (with_entry(np.arange(N_ROWS), np.nan, float), "groups has missing values"),
-    "mixed": (with_entry(LETTERS, 1), "groups has labels that are strings and others"),
+    "mixed": (
+        with_entry(LETTERS, 1),
+        "groups mixes labels that are strings with others",
+    ),
     "short": (LETTERS[1:], r"groups must be one label for each of the 40 rows"),
     "two columns": (np.ones((N_ROWS, 2)), "groups must be one label for each"),
     "a name": ("g", r"groups must have an entry .* pass groups=X\['g'\]"),

@@ -194,11 +194,11 @@ def test_intervals_that_are_left():
     model = model.drop_record()
     np.testing.assert_array_equal(model.predict_interval(X), expected)
     with pytest.raises(
-        ValueError, match=r"'jackknife\+': auto, scaled, .*loo.* can be had"
+        ValueError, match=r"'jackknife\+': available are auto, scaled, .*loo"
     ):
         model.predict_interval(X, method="jackknife+")
     model = model.drop_record(intervals=False)
-    with pytest.raises(ValueError, match="'auto': none can be had"):
+    with pytest.raises(ValueError, match="'auto': available are none"):
         model.predict_interval(X)
 
 
@@ -222,7 +222,7 @@ def test_the_blend_alone_has_intervals():
     model = model.drop_record()
     np.testing.assert_array_equal(model.predict_interval(X), expected)
     for member in model.members_.values():
-        with pytest.raises(ValueError, match="none can be had"):
+        with pytest.raises(ValueError, match="available are none"):
             member.predict_interval(X)
     with pytest.raises(ValueError, match=r"drop_record\(intervals=False\) drops"):
         model.drop_record(intervals=False).predict_interval(X)
@@ -248,7 +248,7 @@ def test_residuals_of_groups_are_those_of_folds():
     expected = model.predict_interval(X, [0.5, 0.8])
     model = model.drop_record()
     np.testing.assert_array_equal(model.predict_interval(X, [0.5, 0.8]), expected)
-    with pytest.raises(ValueError, match="'loo': auto, scaled, cv can be had"):
+    with pytest.raises(ValueError, match="'loo': available are auto, scaled, cv"):
         model.predict_interval(X, method="loo")
     # Thirty groups, not ninety rows, bound what can be covered.
     with pytest.raises(ValueError, match="there are 30"):

@@ -305,7 +305,7 @@ def test_folds_are_given_once(rng):
         [("a", skacv.IterativeRidge()), ("b", skacv.IterativeRidge(cv=3))],
     ):
         model = skacv.TrajectoryEarlyStoppingCV(estimator, cv=4)
-        with pytest.raises(ValueError, match="cv is given twice"):
+        with pytest.raises(ValueError, match="cv is set twice"):
             model.fit(X, y)
 
 

@@ -125,7 +125,9 @@ def test_two_columns_of_numbers_for_one(rng):
 def test_estimators_that_stop_themselves_inside(outer, inner, listed, rng):
     estimator = [("inner", inner), ("lasso", LASSO)] if listed else inner
     message = said(outer(estimator).fit, *drawn(rng))
-    assert f"is a {type(inner).__name__}, which stops itself: fit it as it" in message
+    assert (
+        f"is a {type(inner).__name__}, which stops itself: fit it directly" in message
+    )
     assert message.startswith("The member 'inner'" if listed else "The 'estimator'")
 
 
@@ -139,7 +141,7 @@ def test_scorers_of_two_classes(criterion, instead, estimator, rng):
     labels = np.digitize(y, [-0.5, 0.5])
     model = SelfStoppingClassifier(estimator, criterion=criterion)
     message = said(model.fit, X, labels)
-    assert "With more than two classes use a scorer of several, such as " in message
+    assert "With more than two classes use a multiclass scorer, such as " in message
     assert message.endswith(f"criterion={instead}.")
     model.set_params(criterion=instead.split("'")[1]).fit(X, labels)
     assert model.fit(X, labels > 0).predict(X).shape == (90,)
@@ -151,7 +153,7 @@ def test_scorers_of_two_classes(criterion, instead, estimator, rng):
 def test_unknown_arguments_of_fit(model, rng):
     message = said(model.fit, *drawn(rng), colour="red")
     assert "fit() got unexpected arguments: colour" in message
-    assert "it takes sample_weight and groups" in message
+    assert "it accepts sample_weight and groups" in message
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_no_member_takes_the_data(rng):
     X, y = drawn(rng)
     X[0, 0] = np.nan
     message = said(SelfStoppingRegressor(criterion="risk", encoder=None).fit, X, y)
-    assert "No model of SelfStoppingRegressor takes these data" in message
+    assert "No model of SelfStoppingRegressor supports these data" in message
     assert "lasso: X has missing values" in message
 
 
@@ -405,7 +407,7 @@ def test_infinity_in_sparse_matrices_and_numbers_that_are_too_large(rng):
     assert "in column 1: replace" in said(LASSO.fit, sparse.csr_matrix(X), y)
     X[3, 1], X[4, 2] = 0.0, 1e300  # not in single precision
     forest = TrajectoryEarlyStoppingCV(RandomForestRegressor(2))
-    assert "too large a number, in column 2: replace" in said(forest.fit, X, y)
+    assert "too large numbers, in column 2: replace" in said(forest.fit, X, y)
 
 
 @pytest.mark.parametrize(
@@ -422,7 +424,7 @@ def test_splits_that_are_no_pairs(model, cv, item, rng):
     X, y = drawn(rng)
     y = (y > 0).astype(int) if isinstance(model, Staged) else y
     message = said(clone(model).set_params(cv=cv).fit, X, y)
-    assert message.startswith("Fold 0 of cv must be a pair, the rows to fit on and")
+    assert message.startswith("Fold 0 of cv must be a pair of training rows and")
     assert message.endswith(f"got {item}.") or "np.int64(0)" in message
 
 
@@ -433,7 +435,7 @@ def test_splits_that_are_no_pairs(model, cv, item, rng):
         (["1"], "strings such as '1'"),
         ([1j], "complex ones"),
         ([None, 1.0], "[nan, 1.0]"),
-        ([[1.0], [1.0, 2.0]], "cannot be made an array"),
+        ([[1.0], [1.0, 2.0]], "cannot be converted to an array"),
     ],
     ids=str,
 )

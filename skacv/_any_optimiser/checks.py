@@ -25,8 +25,7 @@ def checked(model, params, X, y, batches=None):
         array = model.to_numpy(array)
         if array.ndim == 0 or len(array) != n_rows:
             raise ValueError(
-                f"{name} must have the {n_rows} rows of y as its first axis, got shape "
-                f"{array.shape}."
+                f"{name} must have {n_rows} rows, as y does, got shape {array.shape}."
             )
         if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
             raise ValueError(f"{name} has entries that are NaN or infinite.")
@@ -39,7 +38,7 @@ def checked(model, params, X, y, batches=None):
         if shape == ():
             advice = "do not average over rows (reduction='none' in torch)"
         raise ValueError(
-            "loss(y, prediction) must give one number a row, of shape "
+            "loss(y, prediction) must return one number per row, of shape "
             f"({n_rows},), got shape {tuple(shape)}: {advice}."
         )
 
@@ -52,9 +51,9 @@ def checked(model, params, X, y, batches=None):
     difference = np.abs(half_prediction - first_half).max(initial=0)
     if not difference <= 1e-3 * np.abs(first_half).max(initial=0):
         raise ValueError(
-            "What the model predicts for a row depends on the other rows, or on chance "
-            "(batch normalisation, dropout): rows cannot be left out of it. Use weight "
-            "decay instead of dropout, and LayerNorm instead of batch normalisation, "
-            "or freeze both (eval() in torch)."
+            "Predictions for a row depend on other rows or on chance (batch "
+            "normalisation, dropout), so rows cannot be left out. Use weight decay "
+            "instead of dropout, and LayerNorm instead of batch normalisation, or "
+            "freeze both (eval() in torch)."
         )
     return model.data(X, y, batches)

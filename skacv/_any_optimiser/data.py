@@ -68,12 +68,12 @@ def checked_batches(batches, n_rows):
         return None
     checked = [np.asarray(rows) for rows in batches]
     if not checked:
-        raise ValueError("batches must have one at least; None takes all rows.")
+        raise ValueError("batches is empty: pass at least one, or None for all rows.")
     for number, rows in enumerate(checked):
         is_integer = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
         if not (is_integer and rows.size):
             raise ValueError(
-                f"Batch {number} must have row numbers, integers in one dimension."
+                f"Batch {number} must be a 1d array of row numbers (integers)."
             )
         if rows.min() < 0 or rows.max() >= n_rows:
             raise ValueError(

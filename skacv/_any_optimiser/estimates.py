@@ -45,7 +45,7 @@ class PathEstimate:
             raise ValueError(
                 f"The loss of row {folds.indices[row]} is not finite from iterate "
                 f"{first + t} on: the run without it diverges, though the run on all "
-                "rows does not. Take smaller or fewer steps."
+                "rows does not. Use smaller or fewer steps."
             )
         held_out = HeldOutLosses(
             rows=folds.indices,

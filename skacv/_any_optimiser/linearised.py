@@ -44,17 +44,17 @@ def check_linearisable(run, n_iterates=5, rtol=1e-3):
     n_parameters = len(model.functions.ravel(run._params(0))[0])
     if n_parameters > MOST_PARAMETERS:
         raise ValueError(
-            f"method='linearised' makes a matrix of all parameters squared, of which "
-            f"there are {n_parameters}, more than {MOST_PARAMETERS}: use "
-            "method='exact', or folds."
+            "method='linearised' needs a matrix with the squared number of "
+            f"parameters, but there are {n_parameters}, more than {MOST_PARAMETERS}: "
+            "use method='exact', or folds."
         )
     # Networks, for example, are not convex.
     for t in np.unique(np.linspace(0, run.n_steps, n_iterates).astype(int)):
         values = np.linalg.eigvalsh(model.hessian(run._params(t), run._data))
         if values[0] < -rtol * np.abs(values).max():
             raise ValueError(
-                "The mean loss is not convex along this run, and linearising it would "
-                "estimate nothing: use method='exact', or folds."
+                "The mean loss is not convex along this run, so linearising it "
+                "estimates nothing: use method='exact', or folds."
             )
 
 

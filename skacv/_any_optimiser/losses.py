@@ -4,9 +4,9 @@
 def not_called(name, arguments):
     """The error of a loss that is known, and cannot be called as one of single rows."""
     return ValueError(
-        f"{name} takes {arguments}, and a loss is called as loss(y, prediction) here, "
-        "for one number a row: pass a function that does so, such as "
-        f"lambda y, prediction: {name}(prediction, y)."
+        f"{name} takes {arguments}, but a loss is called as loss(y, prediction) here "
+        "and must return one number per row: pass such a function, for example lambda "
+        f"y, prediction: {name}(prediction, y)."
     )
 
 

@@ -36,7 +36,7 @@ class OptimiserRun:
         if not finite.all():
             raise ValueError(
                 f"The training loss is not finite from iterate {finite.argmin()} on: "
-                "take smaller steps, fewer of them, or a loss that overflows later."
+                "use smaller or fewer steps, or a loss that does not overflow."
             )
         return cls(model, data, path, train_path)
 

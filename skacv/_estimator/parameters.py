@@ -102,7 +102,8 @@ def takes_coverage(method: Method) -> Method:
             if name in params:
                 means = "one minus alpha" if name == "alpha" else "the same number"
                 raise TypeError(
-                    f"{method.__name__}() takes no {name}: write coverage=, {means}."
+                    f"{method.__name__}() has no parameter {name}: use coverage=, "
+                    f"{means}."
                 )
         return method(*args, **params)
 

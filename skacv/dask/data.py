@@ -185,8 +185,8 @@ def _check_moments(moments, loss, n_folds):
     """Raise if rows have no weight, or targets are invalid for the loss."""
     if not moments.n_positive >= 2:
         raise ValueError(
-            "sample_weight must be positive on at least two rows, and is zero on "
-            f"all but {moments.n_positive}."
+            "sample_weight must be positive on at least two rows, but is zero on all "
+            f"but {moments.n_positive}."
         )
     for fold in range(n_folds):
         for weight, purpose in (
@@ -195,7 +195,7 @@ def _check_moments(moments, loss, n_folds):
         ):
             if not weight > 0:
                 raise ValueError(
-                    f"Fold {fold} of cv leaves no row of positive weight {purpose}."
+                    f"Fold {fold} of cv leaves no row with positive weight {purpose}."
                 )
     for name, least, largest in zip("Xy", moments.least, moments.largest):
         check_size(name, least.min(), largest.max())

@@ -62,8 +62,8 @@ def check_settings(estimator, spec, params):
     """Raise if a run on workers lacks data that parameters, or ``params``, need."""
     if params:
         raise ValueError(
-            f"fit passes {', '.join(params)} on to cv, which Dask input does not take: "
-            "give cv a number of folds."
+            f"fit passes {', '.join(params)} to cv, which Dask input does not "
+            "support: set cv to a number of folds."
         )
     # Two rows suffice: the kind of update does not depend on their number.
     update = spec.solver.update(2)
@@ -75,13 +75,14 @@ def check_settings(estimator, spec, params):
         )
     if estimator.keep_data:
         raise ValueError(
-            "keep_data=True keeps X and y in memory, where Dask input may not fit: set "
-            "keep_data=False."
+            "keep_data=True keeps X and y in memory, but Dask input may not fit "
+            "there: set keep_data=False."
         )
     if to_python_scalar(estimator.loo) is True:
         raise ValueError(
-            "loo=True leaves out every row, with a refit for each: for Dask input set "
-            "the number of rows to leave out, such as loo=100, or use folds: cv=5."
+            "loo=True leaves out every row, with a refit for each. For Dask input set "
+            "loo to the number of rows to leave out, such as loo=100, or use folds: "
+            "cv=5."
         )
     available = {"cv", "loo", "risk"} if spec.is_quadratic else {"cv", "loo"}
     for name, estimate in ESTIMATES.items():

@@ -33,9 +33,9 @@ def as_arrays(tree):
     for part in jax.tree.leaves(tree, is_leaf=lambda part: isinstance(part, JAXSparse)):
         if isinstance(part, JAXSparse):
             raise TypeError(
-                "A sparse array (BCOO) has no rows to weigh one by one: pass "
-                "X.todense(), or for a linear model the matrix of SciPy to "
-                "TrajectoryRegressor or TrajectoryLogisticRegression of skacv."
+                "A sparse array (BCOO) has no rows that can be weighted individually: "
+                "pass X.todense(), or for a linear model a SciPy matrix to "
+                "TrajectoryRegressor or TrajectoryLogisticRegression."
             )
     return jax.tree.map(jnp.asarray, tree, is_leaf=lambda part: isinstance(part, list))
 

@@ -112,12 +112,12 @@ def check_against_exact(losses, exact, warns_above=0.25, raises_above=0.5):
     message = (
         f"The memory matrix estimates a loss of {losses[worst]:.3g} for iterate "
         f"{worst} on rows where leaving them out gives {exact[worst]:.3g}: the "
-        "estimate is not valid for this run. It needs updates that change little where "
+        "estimate is not valid for this run. It needs updates that change little if "
         "gradients change little, unlike those of RMSprop, of sign updates, of Adam "
         "late in runs that fit all rows, and of networks"
     )
     if relative_error[worst] > raises_above:
-        raise ValueError(f"{message}. Take cv_path or loo_path.")
+        raise ValueError(f"{message}. Use cv_path or loo_path.")
     warn(f"{message}.", UserWarning)
 
 

@@ -159,7 +159,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             check_precomputed(samples.passed)
             if self.standardize:
                 raise ValueError(
-                    'standardize=True needs columns, and kernel="precomputed" has none.'
+                    'standardize=True needs columns, but kernel="precomputed" has none.'
                 )
             kernel = Precomputed(samples.passed)
             attributes = {"X_fit_": None, "_kernel": None, "_columns": AS_PASSED}
@@ -178,7 +178,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
                     attributes |= compared
                 elif name == "auto":
                     raise ValueError(
-                        "kernel='auto' chooses gamma too, and it is set to "
+                        "kernel='auto' also chooses gamma, which is set to "
                         f"{gamma!r}: set gamma='auto', or name a kernel."
                     )
                 elif gamma == "scale":
@@ -325,10 +325,9 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         rise = objective[-1] - objective[least]
         if rise > objective[0]:
             warn(
-                f"The training error has risen since iterate {least}: to the rounding "
-                f"of {dtype} the kernel is not positive definite. "
-                "Keep an earlier iterate (loo=True finds one), or set fewer "
-                "n_components.",
+                f"The training error has been rising since iterate {least}: up to "
+                f"rounding in {dtype}, the kernel is not positive definite. Keep an "
+                "earlier iterate (loo=True finds one), or use fewer n_components.",
                 ConvergenceWarning,
             )
 

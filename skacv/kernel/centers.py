@@ -153,8 +153,8 @@ def center_data(estimator, samples, encoded, features, folds, seed):
     if n_bytes > estimator._budget():
         raise ValueError(
             f"This fit needs {features.shape[1]} features of {features.shape[0]} rows "
-            f"in memory, {n_bytes / 2**20:.0f} megabytes, and memory_budget is "
-            f"{estimator.memory_budget:g}: set fewer n_centers or a larger "
+            f"in memory, {n_bytes / 2**20:.0f} megabytes, but memory_budget is "
+            f"{estimator.memory_budget:g}: use fewer n_centers or a larger "
             "memory_budget."
         )
     # Products with an array in double precision need no copy of its parts.

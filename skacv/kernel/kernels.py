@@ -269,7 +269,7 @@ def check_precomputed(matrix):
 def check_kernel(values):
     """Raise unless a square part of a kernel matrix, in double precision, is valid."""
     if not np.isfinite(values).all():
-        raise ValueError("kernel must give finite numbers.")
+        raise ValueError("kernel must return finite numbers.")
     largest = np.abs(values).max()
     if np.abs(values - values.T).max() > TOLERANCE * largest:
         raise ValueError("kernel must be symmetric: k(x, z) = k(z, x).")

@@ -57,9 +57,9 @@ def names_encoder(owner, X):
         is_as_passed = owner.estimator is not None and is_auto(owner.encoder)
         if is_as_passed and not set(kinds) <= set("fiub"):
             error.add_note(
-                "The estimator was given X as it is, and not all columns are numbers: "
-                "TrajectoryEarlyStoppingCV(..., encoder=TableEncoder()), from "
-                "skacv.tables, makes numbers of text, categories and dates."
+                "The estimator was passed X unchanged, but not all columns are "
+                "numbers: TrajectoryEarlyStoppingCV(..., encoder=TableEncoder()), "
+                "from skacv.tables, encodes strings, categories and dates."
             )
         raise
 
@@ -131,9 +131,9 @@ def warn_of_constants(compared, y, limited):
             continue
         which = f" of {name!r}" if len(compared.weights) > 1 else ""
         warn(
-            f"The chosen stage{which} is worse than a constant, the mean of y or the "
-            f"shares of the classes: its held-out loss is {kept:.3g}, that of the "
-            f"constant {constant:.3g}. {run.estimator._why_worse(candidate.X, y)}",
+            f"The chosen stage{which} is worse than a constant (the mean of y, or the "
+            f"class shares): its held-out loss is {kept:.3g}, that of the constant "
+            f"{constant:.3g}. {run.estimator._why_worse(candidate.X, y)}",
             UserWarning,
         )
 
@@ -201,8 +201,9 @@ def warn_of_copies(groups):
     """Warn of copies among rows that are held out at random: none of them is unseen."""
     n_rows = len(groups)
     warn(
-        f"{n_rows - len(np.unique(groups))} of the {n_rows} rows are copies of others, "
-        "which stay in training where one is held out: errors of rows that have been "
-        "seen are too small. Drop the copies, or pass groups to fit.",
+        f"{n_rows - len(np.unique(groups))} of the {n_rows} rows are copies of "
+        "others, which stay in the training rows when one is held out: errors for "
+        "rows that the model has seen are too small. Drop the copies, or pass groups "
+        "to fit.",
         UserWarning,
     )

@@ -155,8 +155,8 @@ class Blend(Composition):
             raise ValueError(
                 "Intervals and prediction sets need the held-out rows of a blend, "
                 "which fit does not compute and drop_record(intervals=False) drops: "
-                "take the one that TrajectoryEarlyStoppingCV has made. Several labels "
-                "in a row have no prediction sets."
+                "use the blend that TrajectoryEarlyStoppingCV has fitted. Rows with "
+                "several labels have no prediction sets."
             )
         return self._held_out
 
@@ -229,8 +229,8 @@ class BlendedRegressor(RegressorMixin, Blend):
             is_of_predictor = getattr(loss, "is_of_residual", False)
             if not (is_of_predictor and hasattr(fitted, "coef_")):
                 raise AttributeError(
-                    f"A blend has {name} where all members are linear in the columns "
-                    f"of X, and {member!r} is not."
+                    f"A blend has {name} only if all members are linear in the "
+                    f"columns of X, but {member!r} is not."
                 )
             mean = mean + float(weight) * getattr(fitted, name)
         return mean

@@ -40,8 +40,8 @@ def check_has_no_offset(name, staged, params):
     offset = staged._fit_params(staged._adapter(), params).offset
     if offset is not None:
         raise ValueError(
-            f"rule='blend' averages what predict gives, without {offset}, which fit "
-            f"passes to the member {name!r}: use rule='min', or leave {offset} out."
+            f"rule='blend' averages predictions without {offset}, which fit passes to "
+            f"the member {name!r}: use rule='min', or leave {offset} out."
         )
 
 
@@ -70,9 +70,9 @@ class BlendTask:
         for member, _, estimator, *_ in candidates if of_classes else ():
             if not hasattr(estimator, "predict_proba"):
                 raise ValueError(
-                    "rule='blend' averages the probabilities of classifiers, and the "
-                    f"member {member!r} ({class_of(estimator)}) has no "
-                    "predict_proba: leave it out, or take rule='min'."
+                    "rule='blend' averages class probabilities, but the member "
+                    f"{member!r} ({class_of(estimator)}) has no predict_proba: leave "
+                    "it out, or use rule='min'."
                 )
         y = np.asarray(y, dtype=None if of_classes else np.float64)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights)

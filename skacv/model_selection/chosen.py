@@ -44,8 +44,8 @@ class ChosenIterate:
         chosen = self._chosen()
         if not hasattr(chosen, method):
             raise AttributeError(
-                f"A blend has no {method}: members_[{self.best_member_!r}].{method} is "
-                f"that of one member, and members_ has {', '.join(self.members_)}."
+                f"A blend has no {method}: members_[{self.best_member_!r}].{method} "
+                f"is that of one member; members_ has {', '.join(self.members_)}."
             )
         return getattr(chosen, method)
 
@@ -327,8 +327,8 @@ class ChosenIterate:
             raise AttributeError(
                 f"The chosen model, {type(model).__name__}, has no "
                 "feature_importances_: permutation_importance of sklearn.inspection "
-                "computes importances of any model on rows that it has not seen, and "
-                "PermutationImportanceDisplay draws them."
+                "computes importances for any model on unseen rows, and "
+                "PermutationImportanceDisplay plots them."
             )
         return importances
 

@@ -15,7 +15,7 @@ def check_weighs_classes(of_classes, y):
     """Raise if weights of classes cannot be weights of the rows."""
     if not of_classes:
         raise ValueError(
-            "class_weight is for classification, and the members are regressors: pass "
+            "class_weight is for classification, but the members are regressors: pass "
             "sample_weight to fit."
         )
     if is_collection(y):
@@ -26,7 +26,7 @@ def check_weighs_classes(of_classes, y):
         )
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
         raise ValueError(
-            f"class_weight needs one label per row, and y has {np.shape(y)[1]} "
+            f"class_weight needs one label per row, but y has {np.shape(y)[1]} "
             "columns: pass sample_weight to fit."
         )
 
@@ -38,13 +38,13 @@ def check_members_are_weighed_once(candidates):
             estimator = last_of(estimator.estimator)
         for name, value in weighing_classes(estimator).items():
             raise ValueError(
-                "Classes are weighed twice, by class_weight and by "
-                f"{name}={value!r} of the member {member!r}: set one of them."
+                f"Classes are weighted twice, by class_weight and by {name}={value!r} "
+                f"of the member {member!r}: set one of them."
             )
         if not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
-                "class_weight needs members whose fit takes sample_weight, and that of "
-                f"{member!r} ({type(estimator).__name__}) does not."
+                "class_weight needs members whose fit accepts sample_weight, but that "
+                f"of {member!r} ({type(estimator).__name__}) does not."
             )
 
 

@@ -312,8 +312,8 @@ class Comparison:
         if not isinstance(self.criterion, PathCriterion):
             raise Uncorrected(
                 f"criterion={self.criterion.name} scores all held-out rows together, "
-                "and the correction takes the losses of single rows. cross_val_score "
-                "estimates what to expect of the choice"
+                "but the correction needs per-row losses. cross_val_score estimates "
+                "the score to expect"
             )
         recorded = {}
         for index, (name, *_) in enumerate(self.candidates):
@@ -324,7 +324,7 @@ class Comparison:
             losses = self.criterion.losses(estimator)
             if losses is None:
                 raise Uncorrected(
-                    "the losses of single held-out rows are not known, as with a "
+                    "per-row losses of held-out rows are not available, as with a "
                     "RowSummary, Dask input or criterion='risk'"
                 )
             iterations = evaluated_iterations(estimator)

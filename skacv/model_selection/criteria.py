@@ -95,7 +95,7 @@ def not_computed(estimator, estimate, attribute):
     """The error of a fit without an estimate, such as leave-one-out of two rows."""
     needed = (
         f"criterion={estimate.name!r} needs {attribute}, which this fit of "
-        f"{class_of(estimator)} has not computed. {estimate.limits}"
+        f"{class_of(estimator)} did not compute. {estimate.limits}"
     )
     return ValueError(needed.rstrip())
 
@@ -131,8 +131,8 @@ class Criterion:
             return self
         if not len(common):
             raise ValueError(
-                "No row has been held out by all members, so that they cannot "
-                "be compared: use criterion='cv'."
+                "No row was held out by all members, so they cannot be compared: use "
+                "criterion='cv'."
             )
         return replace(self, samples=common)
 
@@ -169,7 +169,7 @@ class PathCriterion(Criterion):
         if losses is None:
             raise ValueError(
                 f"Members have held out different rows, and {class_of(estimator)} "
-                "does not provide the losses of the rows that all have held out: use a "
+                "does not provide the losses of the rows held out by all: use a "
                 "scorer as criterion, or members that hold out the same rows."
             )
         return losses.averages(self.groups)
@@ -189,7 +189,7 @@ def scorer_of(scoring):
         raise ValueError(
             f"criterion must be one of {names}, the name of a scorer "
             "(sklearn.metrics.get_scorer_names() lists them) or a callable "
-            "scorer(estimator, X, y), such as make_scorer makes of a metric, got "
+            "scorer(estimator, X, y), such as one from make_scorer, got "
             f"{scoring!r}.{meant}"
         ) from error
 
@@ -226,7 +226,7 @@ def _for_several_classes(name, estimator, y):
     scorers = [f"{name}_{average}" for average in ("ovr", "macro", "weighted")]
     scorers = [repr(scorer) for scorer in scorers if scorer in get_scorer_names()]
     such_as = f", such as criterion={' or '.join(scorers)}" if scorers else ""
-    return f" With more than two classes use a scorer of several{such_as}."
+    return f" With more than two classes use a multiclass scorer{such_as}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +258,7 @@ class ScorerCriterion(Criterion):
                 # Bad data have an error of their own.
                 estimator._check_data(candidate.X, y)
                 raise ValueError(
-                    f"criterion={name} does not score the predictions of "
+                    f"criterion={name} cannot score the predictions of "
                     f"{class_of(estimator)}: {str(error).rstrip('.')}."
                     f"{_for_several_classes(name, estimator, y)}"
                 ) from error

@@ -51,8 +51,8 @@ def warn_of_target(X, y):
                 break
         else:
             warn(
-                f"Column {name!r} of X equals y, which new rows do not have: leave it "
-                "out of X.",
+                f"Column {name!r} of X equals y, which is unknown for new rows: drop "
+                "it from X.",
                 UserWarning,
             )
 
@@ -95,7 +95,7 @@ class EncodedTable:
             return cls(X, makes_dense=True) if makes_dense else None
         if not is_table(X):
             raise TypeError(
-                "encoder makes numbers of a table in memory, such as a DataFrame, got "
+                "encoder needs a table in memory, such as a DataFrame, got "
                 f"{type(X).__name__}: set encoder=None."
             )
         encoder = clone(encoder).set_params(categories="codes")

@@ -141,7 +141,7 @@ def multi_task(estimator, X, y, weights):
     """Not supported, though derived from the lasso."""
     raise ValueError(
         f"{type(estimator).__name__} is not supported: its penalty couples the "
-        "targets. Fit Lasso or ElasticNet, which take several targets too."
+        "targets. Fit Lasso or ElasticNet, which also support several targets."
     )
 
 
@@ -158,7 +158,7 @@ def poisson(estimator, X, y, weights):
     """The mean form; predictions are the means exp(x'b)."""
     if (y < 0).any():
         raise ValueError(
-            f"y has negative values, {type(estimator).__name__} takes none."
+            f"y has negative values, which {type(estimator).__name__} does not support."
         )
     line, shares = line_of(estimator, X, 1), weights / weights.sum()
     penalty = line.spared(SquaredL2(float(estimator.alpha)))
@@ -179,7 +179,7 @@ def logistic(estimator, X, y, weights):
     if not getattr(estimator, "refit", True):
         raise ValueError(
             "LogisticRegressionCV(refit=False) averages the coefficients of several "
-            "fits; nothing was minimised by them."
+            "fits; they minimise nothing."
         )
     labels, n_scores = _encoded(estimator, y), _n_scores(estimator)
     line = line_of(estimator, X, n_scores)
@@ -306,8 +306,8 @@ def _encoded(estimator, y):
     unknown = np.setdiff1d(y, estimator.classes_)
     if len(unknown):
         raise ValueError(
-            f"y has labels that the model does not know: {unknown.tolist()}; its "
-            f"classes are {estimator.classes_.tolist()}."
+            f"y has labels unseen in fit: {unknown.tolist()}; its classes are "
+            f"{estimator.classes_.tolist()}."
         )
     return np.searchsorted(estimator.classes_, y)
 

@@ -80,9 +80,9 @@ def check_members(members, owner):
             which = f"The member {name!r}" if is_of_list else "The 'estimator'"
             raise ValueError(
                 f"{which} of {owner_name} is a {type(member).__name__}, which stops "
-                "itself: fit it as it is, or list models as members, such as "
-                "[('lasso', TrajectoryLasso('path')), "
-                "('trees', HistGradientBoostingRegressor())]."
+                "itself: fit it directly, or list models as members, such as "
+                "[('lasso', TrajectoryLasso('path')), ('trees', "
+                "HistGradientBoostingRegressor())]."
             )
         if not isinstance(member, RecordsTrajectory):
             check_records_trajectory(member, owner_name, name if is_of_list else None)
@@ -163,8 +163,8 @@ def combinations(owner, names):
             name, _, parameter = key.partition("__")
             if name not in grids or not parameter:
                 raise ValueError(
-                    f"Invalid parameter {key!r} in param_grid: with several members a "
-                    "key is name__parameter, the name one of "
+                    f"Invalid parameter {key!r} in param_grid: with several members "
+                    "keys are name__parameter, with a name from "
                     f"{', '.join(map(repr, names))}.{did_you_mean(name, names)}"
                 )
             by_member.setdefault(name, {})[parameter] = values
@@ -213,8 +213,8 @@ def give_folds(candidates, cv, owner_name):
         ESTIMATES["cv"].check_offered(estimator, "cv")
         if ESTIMATES["cv"].is_on(estimator):
             raise ValueError(
-                f"cv is given twice, to {owner_name} and to its estimator {member!r}: "
-                "give it to one of them."
+                f"cv is set twice, in {owner_name} and in its estimator {member!r}: "
+                "set only one."
             )
         estimator.set_params(cv=cv)
 
@@ -395,11 +395,14 @@ def of_several_classes(splits, y, sample_weight):
         names = f"Folds {', '.join(map(str, single))}"
     outcome = "left out"
     if stay:
-        outcome = "judged all the same, since the rest would hold out rows of one class"
+        outcome = (
+            "used nevertheless, since the other folds would hold out rows of one class "
+            "only"
+        )
     warn(
-        f"{names} of cv would be fitted to rows of one class, and say little of a "
-        f"classifier: {outcome}. A splitter whose training rows have all classes, such "
-        "as StratifiedKFold, or TimeSeriesSplit with fewer splits, avoids this.",
+        f"{names} of cv would be fitted to rows of one class, which says little about "
+        f"a classifier: {outcome}. Use a splitter whose training rows contain all "
+        "classes, such as StratifiedKFold, or TimeSeriesSplit with fewer splits.",
         UserWarning,
     )
     return splits if stay else kept
@@ -512,8 +515,8 @@ class ComposedOfMembers(Composition):
             members.append((name, member))
         if not are_pairs:
             raise ValueError(
-                "A list as 'estimator' must have pairs of a name (a string) and an "
-                f"estimator, at least one, got {pairs!r}."
+                "'estimator' as a list must contain at least one pair of a name (a "
+                f"string) and an estimator, got {pairs!r}."
             )
         return members
 

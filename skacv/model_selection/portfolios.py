@@ -50,7 +50,7 @@ MOST_DECOMPOSED = 1000
 MOST_TREE_COLUMNS = LARGE_BYTES // (256 * 20)
 # Why members cannot take a table.
 SPARSE = "X is sparse"
-MISSING, CATEGORIES = "X has missing values", "X has columns of categories"
+MISSING, CATEGORIES = "X has missing values", "X has categorical columns"
 SEVERAL = "y has several targets"
 
 
@@ -109,14 +109,14 @@ class TableInfo:
         ]
         if strings:
             raise ValueError(
-                f"Columns {strings} of X hold strings, and encoder=None passes them on "
-                "as they are: encoder='auto' makes numbers of them."
+                f"Columns {strings} of X contain strings, but encoder=None passes "
+                "them on unchanged: encoder='auto' encodes them."
             )
         times = [name for name, dtype in X.dtypes.items() if dtype.kind in "mM"]
         if times:
             raise ValueError(
-                f"Columns {times} of X hold dates or durations, and encoder=None "
-                "passes them on as they are: encoder='auto' makes numbers of them."
+                f"Columns {times} of X contain dates or durations, but encoder=None "
+                "passes them on unchanged: encoder='auto' encodes them."
             )
         return replace(
             self,
@@ -204,13 +204,13 @@ def check_some_take(members, skipped, owner):
     if members:
         return
     reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
-    advice = "pass an estimator that takes it"
+    advice = "pass an estimator that supports it"
     if SEVERAL in skipped.values():
         advice = (
             "fit one for each column of y, as MultiOutputClassifier of "
             "sklearn.multioutput does"
         )
-    raise ValueError(f"No model of {owner} takes these data ({reasons}): {advice}.")
+    raise ValueError(f"No model of {owner} supports these data ({reasons}): {advice}.")
 
 
 def default_members(owner, task, X, y, table, sample_weight=None):
@@ -244,7 +244,7 @@ def default_members(owner, task, X, y, table, sample_weight=None):
 
 
 SAY_WHICH = (
-    "take SelfStoppingRegressor or SelfStoppingClassifier, or set task='regression' or "
+    "use SelfStoppingRegressor or SelfStoppingClassifier, or set task='regression' or "
     "task='classification'"
 )
 # Boosted trees and extra trees, and what makes the first take several outputs.
@@ -433,5 +433,5 @@ def task_of(X, y):
     if kind.startswith("continuous") or not y.size:  # fit raises an error of no rows
         return "regression"
     raise ValueError(
-        f"y has whole numbers, which may be numbers or labels of classes: {SAY_WHICH}."
+        f"y has whole numbers, which may be targets or class labels: {SAY_WHICH}."
     )

@@ -103,8 +103,8 @@ def check_can_race(search):
     if not (has_rows and has_losses):
         what = f"criterion={criterion.name!r}" if has_rows else "this X"
         raise ValueError(
-            "search='race' compares losses of single rows that folds hold out, which "
-            f"{what} does not have: use search='all', or criterion='cv' and arrays."
+            f"search='race' needs per-row losses from folds, which {what} does not "
+            "have: use search='all', or criterion='cv' and arrays."
         )
     settings = set()
     for candidate in search.candidates:
@@ -195,7 +195,7 @@ def end_the_worse(entrants, n_laps, groups):
         excess = entrant.excess_over(best, groups)
         if excess > SIGNIFICANT:
             entrant.ended = (
-                f"after {folds} its loss exceeded the least one by {excess:.1f} "
+                f"after {folds} its loss exceeded the smallest by {excess:.1f} "
                 "standard errors of the difference"
             )
 
@@ -222,9 +222,9 @@ def lap_of(stages, candidates, y, fit_params, price):
     losses = stages.criterion.losses(estimator)
     if losses is None:
         raise ValueError(
-            "search='race' needs the losses of single held-out rows, which "
-            f"{class_of(estimator)} does not keep for so many rows and "
-            "iterations: use search='all'."
+            "search='race' needs per-row losses of held-out rows, which "
+            f"{class_of(estimator)} does not keep for so many rows and iterations: "
+            "use search='all'."
         )
     order, values = np.argsort(losses.rows), losses.of(slice(t, t + 1))[0]
     return Lap(losses.rows[order], values[order], losses.weights[order])

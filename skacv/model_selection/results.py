@@ -166,9 +166,9 @@ class ComparedResults:
         predictions = vars(self).get("_held_out_prediction")
         if predictions is None:
             raise AttributeError(
-                "There are no held-out predictions of single rows, as with a "
-                "RowSummary or Dask input, after drop_record(), or after loading a "
-                "pickle of many rows."
+                "Held-out predictions are not available with a RowSummary or Dask "
+                "input, after drop_record(), or after loading a pickle of a fit to "
+                "many rows."
             )
         return predictions
 

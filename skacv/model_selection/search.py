@@ -362,7 +362,7 @@ class Search:
             )
         if isinstance(self.X, RowSummary) and name != "auto" and not is_of_table:
             raise ValueError(
-                "With a summary of rows the criterion must be 'auto' or one of "
+                "With a RowSummary the criterion must be 'auto' or one of "
                 f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
             )
         if is_of_table and len(self.members) > 1 and self.shared_loss is None:

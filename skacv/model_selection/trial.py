@@ -27,7 +27,7 @@ LEAST_WEIGHT = 0.1
 ROWS_OF_CLASS = 10
 # The share of a time limit that a trial may take.
 SHARE_OF_TIME = 0.1
-WITHOUT_WEIGHT = "it had no weight in a trial on some of the rows"
+WITHOUT_WEIGHT = "no weight in a trial on some of the rows"
 
 
 def weights_in_trial(search):

@@ -32,7 +32,7 @@ class KernelMatrix:
         self.map = map
         self.diagonal = np.asarray(kernel.diagonal(X), dtype=np.float64)
         if not np.isfinite(self.diagonal).all():
-            raise ValueError("kernel must give finite numbers.")
+            raise ValueError("kernel must return finite numbers.")
         fits = len(self) ** 2 * self.dtype.itemsize <= budget
         self.values = self._computed() if fits else None
 

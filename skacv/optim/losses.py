@@ -331,8 +331,8 @@ class Poisson(Loss):
     def check_target(self, target: np.ndarray) -> None:
         if (target < 0).any():
             raise ValueError(
-                "Some values of y are negative: a Poisson target is a count, or a rate "
-                "that is not negative."
+                "Some values of y are negative: Poisson targets are counts or "
+                "nonnegative rates."
             )
         if not target.any():
             raise ValueError(

@@ -38,7 +38,7 @@ def checked_coverage(coverage):
     except ValueError:  # lists of several lengths
         shares = np.array(["several"])
     if not shares.size:
-        raise ValueError("coverage must be a number or several, got none.")
+        raise ValueError("coverage is empty: pass a number, or several.")
     if shares.dtype.kind not in "fiu":
         raise ValueError(
             f"coverage must be a number between 0 and 1, or several, got {coverage!r}."
@@ -61,8 +61,8 @@ def rank_of(coverage, n_units):
     if rank > n_units:
         needed = int(np.ceil((coverage - ROUNDING) / (1 - coverage)))
         raise ValueError(
-            f"coverage={coverage} needs at least {needed} rows with held-out residuals "
-            f"(or groups, where rows have groups), there are {n_units}."
+            f"coverage={coverage} needs at least {needed} rows with held-out "
+            f"residuals (or groups, if rows have groups), but there are {n_units}."
         )
     return rank
 
@@ -160,8 +160,8 @@ def held_out_sizes(fitted, X, residuals, units, seed=0, n_folds=5):
     distinct, unit = np.unique(units, return_inverse=True)
     if len(distinct) < 2:
         raise ValueError(
-            "method='scaled' needs at least 2 rows held out (or groups, where rows "
-            "have groups): use another method."
+            "method='scaled' needs at least 2 held-out rows (or groups, if rows have "
+            "groups): use another method."
         )
     order = np.random.RandomState(seed).permutation(len(distinct))
     fold = order[unit] % min(n_folds, len(distinct))

@@ -165,8 +165,8 @@ class StagedAdapter(ABC):
             small = np.flatnonzero((spread > 0) & (spread <= self.least_range))
             if len(small):
                 warn(
-                    f"{name} takes columns that vary by {self.least_range:g} or less "
-                    f"for constants: {len(small)} of the columns of X, first "
+                    f"{name} treats columns that vary by {self.least_range:g} or less "
+                    f"as constants: {len(small)} of the columns of X, first "
                     f"{small[0]}. Multiply them by a large number.",
                     UserWarning,
                 )
@@ -174,7 +174,7 @@ class StagedAdapter(ABC):
             variance = float(np.var(np.asarray(y, np.float64), axis=0).max())
             if 0 < variance <= np.finfo(np.float64).eps:
                 warn(
-                    f"{name} does not split rows whose y has a variance as small as "
+                    f"{name} does not split rows if y has a variance as small as "
                     f"{variance:.1g}: multiply y by a large number.",
                     UserWarning,
                 )
@@ -233,7 +233,7 @@ class StagedAdapter(ABC):
         ``X`` is None where other steps have changed it.
         """
         return (
-            "Its columns may say nothing about y, or its steps or members fit noise: "
+            "Its columns may be unrelated to y, or its steps or members fit noise: "
             "make them smaller."
         )
 

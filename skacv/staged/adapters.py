@@ -246,8 +246,8 @@ class SnapshotAdapter(StagedAdapter):
         missing = set(range(first + 1, last + 1)) - self.copies.keys()
         if missing:
             raise ValueError(
-                f"{type(self.estimator).__name__} takes too much memory for copies of "
-                f"all stages: of {len(missing)} that are asked for there are none."
+                f"{type(self.estimator).__name__} needs too much memory for copies of "
+                f"all stages: {len(missing)} of those requested were not kept."
             )
         response = response_of(self.copies[last])
         stages = [self.copies[t] for t in range(first + 1, last + 1)]
@@ -274,9 +274,9 @@ class Passes(SnapshotAdapter):
         if scales is None or scales.max() < 3 * max(scales.min(), 1):
             return "Its steps may be too large: set a smaller learning rate."
         return (
-            f"{name} takes steps of one size for all columns, whose root mean squares "
-            f"are from {scales.min():.3g} to {scales.max():.3g}: put StandardScaler "
-            f"before it, as make_pipeline(StandardScaler(), {name}()) does."
+            f"{name} uses one step size for all columns, whose root mean squares "
+            f"range from {scales.min():.3g} to {scales.max():.3g}: put a "
+            f"StandardScaler before it: make_pipeline(StandardScaler(), {name}())."
         )
 
     def grow(self, n_stages, X, y, params):
@@ -399,14 +399,14 @@ class PerOutput(StagedAdapter):
     def grow(self, n_stages, X, y, params):
         if params.get(self.inner.offset) is not None:
             raise ValueError(
-                f"{self.inner.offset} would be added to all outputs alike: fit a model "
-                "for each column of y."
+                f"{self.inner.offset} would be added equally to all outputs: fit one "
+                "model per column of y."
             )
         y = np.asarray(y).reshape(len(y), -1)
         if is_classifier(self.estimator) and y.shape[1] == 1:
             raise ValueError(
-                f"{type(self.estimator).__name__} takes several labels for each row, "
-                "and y has one: pass a classifier of one label."
+                f"{type(self.estimator).__name__} needs several labels per row, but y "
+                "has one: pass a single-label classifier."
             )
         self.outputs = self.outputs or [self.inner.begun() for _ in y.T]
         Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem")(

@@ -129,8 +129,9 @@ class Boosters(StagedAdapter):
             {objective, objective.partition(":")[0]}
         ):
             raise ValueError(
-                f"{make.__name__} with the objective {objective!r} cannot be judged by "
-                f"its predictions: use one of {', '.join(sorted(objectives))}."
+                f"{make.__name__} with the objective {objective!r} cannot be "
+                "evaluated from its predictions: use one of "
+                f"{', '.join(sorted(objectives))}."
             )
         kept = settings.keys() - self.early_stopping.keys() - {*self.verbose_params}
         params = {key: clone(settings[key], safe=False) for key in kept}
@@ -151,10 +152,9 @@ class Boosters(StagedAdapter):
             if not is_read and str(dtype.base_type()) not in ("Boolean", *self.reads):
                 library = type(self).__name__
                 raise TypeError(
-                    f"Column {name!r} of X holds {dtype}, which {library} does not "
-                    "read from a frame of polars: TrajectoryEarlyStoppingCV(..., "
-                    "encoder=TableEncoder()) makes numbers of it, and X.to_pandas() "
-                    "may be read."
+                    f"Column {name!r} of X holds {dtype}, which {library} cannot read "
+                    "from a polars frame: TrajectoryEarlyStoppingCV(..., "
+                    "encoder=TableEncoder()) encodes it, or try X.to_pandas()."
                 )
 
     def unread_metrics(self, loss, params):
@@ -195,7 +195,8 @@ class Boosters(StagedAdapter):
                 if params[key] is not None:
                     raise ValueError(
                         f"{key} cannot be passed to {type(self.estimator).__name__}: "
-                        "its stages begin with the first tree, and folds evaluate them."
+                        "its stages start from the first tree, and folds evaluate "
+                        "them."
                     )
             self._check_refused(params)
             self.check_rows(X)

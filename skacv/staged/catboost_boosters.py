@@ -85,10 +85,10 @@ class CatBoost(SumsOfLeaves):
         ),
     }
     refused = {
-        "text_features": "CatBoost gives no leaves of trees that split text. Make "
-        "numbers of it by a step before, as a pipeline with TfidfVectorizer does",
-        "embedding_features": "CatBoost does not go on with trees that split them. "
-        "Make columns of their numbers",
+        "text_features": "CatBoost gives no leaves of trees that split text. Encode "
+        "it in an earlier pipeline step, such as TfidfVectorizer",
+        "embedding_features": "CatBoost cannot continue trees that split them. Pass "
+        "their numbers as columns",
         "graph": "its edges join rows, of which folds have only some",
     }
     offset = "baseline"
@@ -138,7 +138,7 @@ class CatBoost(SumsOfLeaves):
         if given is not None:
             if len(given) != len(classes):
                 raise ValueError(
-                    f"class_weights has {len(given)} values, and y has {len(classes)} "
+                    f"class_weights has {len(given)} values, but y has {len(classes)} "
                     "classes."
                 )
             return np.asarray(given, dtype=np.float64)
@@ -155,7 +155,7 @@ class CatBoost(SumsOfLeaves):
         if not is_exponent or 0.1 < np.mean(y) < 10:
             return super().why_worse(X, y)
         return (
-            "With this loss CatBoost begins with the prediction 1, which is far from "
+            "With this loss CatBoost starts from the prediction 1, which is far from "
             f"the mean of y, {np.mean(y):.3g}: divide y by its mean, and multiply "
             "predictions by it."
         )
@@ -202,8 +202,9 @@ class CatBoost(SumsOfLeaves):
             ]
             if different:
                 raise ValueError(
-                    f"{type(booster).__name__} resolves {', '.join(sorted(different))} "
-                    "otherwise for later trees than for the first: set it."
+                    f"{type(booster).__name__} resolves "
+                    f"{', '.join(sorted(different))} differently for later trees than "
+                    "for the first: set it explicitly."
                 )
             options = former.get_metadata()["params"]
             self.booster.get_metadata()["params"] = options

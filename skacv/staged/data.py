@@ -49,13 +49,13 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
     check_in_memory(X, y)
     if isinstance(X, RowSummary):
         raise TypeError(
-            "Stages are fitted to rows, and a RowSummary has moments of most of "
-            "them: pass X and y."
+            "Stages need the rows, but a RowSummary has only moments of most of them: "
+            "pass X and y."
         )
     if type(X).__name__ in LIBRARY_TABLES:
         raise TypeError(
-            f"X is a {type(X).__name__}, of which folds cannot take some rows: pass "
-            "its table as X, its labels as y, and weights and offsets to fit."
+            f"X is a {type(X).__name__}, which folds cannot split by rows: pass its "
+            "table as X, its labels as y, and weights and offsets to fit."
         )
     holder, last = copy(staged), last_of(staged.estimator)
     vars(holder).pop("estimator_", None)  # LightGBM has names of any columns
@@ -68,7 +68,7 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
     validate_data(holder, X, skip_check_array=True)
     if has_sparse_columns(X) and refuses_sparse(staged):
         raise TypeError(
-            f"All columns of X are sparse, and {name} takes dense ones: pass "
+            f"All columns of X are sparse, but {name} needs dense ones: pass "
             "X.sparse.to_dense()."
         )
     has_classes = is_classifier(last)
@@ -84,16 +84,16 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
     elif attributes["_is_multilabel"]:
         if not get_tags(staged).classifier_tags.multi_label:
             raise ValueError(
-                f"y has several labels for each row, and {name} has no "
-                "probabilities of them: use a forest, or MultiOutputClassifier of a "
-                "classifier with predict_proba."
+                f"y has several labels per row, but {name} has no probabilities for "
+                "them: use a forest, or MultiOutputClassifier with a classifier that "
+                "has predict_proba."
             )
         attributes |= {"classes_": np.arange(y.shape[1]), "_loss": LogLossOfLabels()}
     else:
         check_classification_targets(y)
         classes = np.unique(column_or_1d(y))
         if len(classes) < 2:
-            raise ValueError("y has one class, and at least 2 classes are needed.")
+            raise ValueError("y has one class, but at least 2 classes are needed.")
         attributes |= {"classes_": classes, "_loss": adapter.classification_loss()}
     return attributes, y
 
@@ -124,8 +124,8 @@ def check_has_all(classes, y):
     lost = np.setdiff1d(classes, y).tolist()
     if lost:
         raise ValueError(
-            "The samplers of the pipeline leave no row of some classes, "
-            f"{', '.join(map(repr, lost))}: let them keep rows of all."
+            "The samplers of the pipeline leave no rows of some classes, "
+            f"{', '.join(map(repr, lost))}: they must keep rows of every class."
         )
 
 
@@ -139,7 +139,7 @@ def check_targets_of_folds(loss, target, folds):
             loss.check_target(target[fitted])
         except ValueError as error:
             raise ValueError(
-                f"In the rows that fold {number} of cv fits to: {error} Pass other "
+                f"In the training rows of fold {number} of cv: {error} Pass other "
                 "folds, such as KFold(shuffle=True)."
             ) from None
 
@@ -175,8 +175,8 @@ def warn_of_settings(adapter, run):
     unread = adapter.metrics and adapter.unread_metrics(loss, run.main.params)
     for setting in unread:
         warn(
-            f"{setting} of {name} is not read: the {loss.name} judges its stages, or "
-            "what TrajectoryEarlyStoppingCV has as criterion.",
+            f"{setting} of {name} is not used: its stages are judged by the "
+            f"{loss.name}, or by the criterion of TrajectoryEarlyStoppingCV.",
             UserWarning,
         )
     has_weights = "classes_" in run.attributes_of_data
@@ -185,9 +185,9 @@ def warn_of_settings(adapter, run):
     for parameter, value in weighing_classes(adapter.estimator).items():
         if parameter not in in_losses:
             warn(
-                f"{parameter}={value!r} of {name} weighs classes in the fits, but not "
-                "in the losses that choose the number of stages: sample_weight, passed "
-                "to fit, weighs both.",
+                f"{parameter}={value!r} of {name} weights classes in the fits, but "
+                "not in the losses that choose the number of stages: sample_weight, "
+                "passed to fit, applies to both.",
                 UserWarning,
             )
 
@@ -270,9 +270,9 @@ class FitParams:
             if name != "sample_weight" or np.ptp(value):
                 raise ValueError(
                     f"{name} has a value for every row, and the step {step!r} "
-                    f"({type(sampler).__name__}) makes new rows, which have none: "
-                    "leave it out, and class_weight, which is made of it, or take a "
-                    "sampler that selects rows, such as RandomUnderSampler or "
+                    f"({type(sampler).__name__}) creates new rows, which have none: "
+                    "leave it out (and class_weight, which becomes such a value), or "
+                    "use a sampler that selects rows, such as RandomUnderSampler or "
                     "RandomOverSampler."
                 )
             last[name] = np.full(n_rows, value[0])

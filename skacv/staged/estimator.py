@@ -449,7 +449,7 @@ class Staged(
         if self.keep == "mean":
             if not folds:
                 raise ValueError(
-                    "keep='mean' is the mean over the copies of folds: set cv."
+                    "keep='mean' averages over the copies of the folds: set cv."
                 )
             kind = MeanClassifier if is_classifier(self) else MeanRegressor
             mean_of = partial(MeanFit, kind=kind, classes=classes)
@@ -554,9 +554,8 @@ class Staged(
             return adapter.why_worse(X, y)
         if samplers_of(self.estimator) and is_classifier(self):
             return (
-                "Samplers change the shares of the classes, and with them the "
-                "probabilities: set criterion to a scorer, such as "
-                "criterion='balanced_accuracy'."
+                "Samplers change the class shares and thus the probabilities: set "
+                "criterion to a scorer, such as criterion='balanced_accuracy'."
             )
         return adapter.why_worse(None, y)
 
@@ -566,8 +565,8 @@ class Staged(
         if (unnamed := adapter.unnamed_loss()) is not None:
             name, value = unnamed
             raise ValueError(
-                f"{type(adapter.estimator).__name__} has {name}={value!r}, a loss of "
-                "which the values are not known, so that it cannot choose a number of "
+                f"{type(adapter.estimator).__name__} has {name}={value!r}, a loss "
+                "whose values are unknown, so it cannot choose a number of "
                 f"{adapter.unit}: set criterion to a scorer, such as "
                 "criterion='neg_mean_absolute_error', or make_scorer of a function."
             )

@@ -28,8 +28,8 @@ def judged_by(loss, **fields):
                 numbers[field] = float(value)
             except (TypeError, ValueError):
                 raise ValueError(
-                    f"Stages are evaluated by one loss, and {name}={value!r} asks for "
-                    "several, or is no number: fit a model for each."
+                    f"Stages are evaluated by one loss, and {name}={value!r} "
+                    "specifies several, or is not a number: fit a model for each."
                 ) from None
         return loss(**numbers)
 
@@ -147,7 +147,7 @@ class SquaredLogError(Loss):
     def check_target(self, target):
         if (target <= -1).any():
             raise ValueError(
-                "Some values of y are -1 or less: the squared logarithmic error is of "
+                "Some values of y are -1 or less: the squared logarithmic error needs "
                 "log(1 + y)."
             )
 
@@ -188,13 +188,13 @@ class HalfDeviance(Loss):
     def check_target(self, target):
         if self.power >= 2 and (target <= 0).any():
             raise ValueError(
-                "Some values of y are zero or negative: the gamma deviance, and "
-                "Tweedie's of a power of 2 or more, is of positive targets."
+                "Some values of y are zero or negative: the gamma deviance, and the "
+                "Tweedie deviance from power 2 on, needs positive targets."
             )
         if (target < 0).any():
             raise ValueError(
-                "Some values of y are negative: the Tweedie deviance is of targets "
-                "that are not."
+                "Some values of y are negative: the Tweedie deviance needs "
+                "nonnegative targets."
             )
         if not target.any():
             raise ValueError(
@@ -219,8 +219,8 @@ def tweedie(power):
     """The loss of a Tweedie power; those of the normal distribution and of counts."""
     if power < 0 or 0 < power < 1:
         raise ValueError(
-            f"Stages are not evaluated by the Tweedie deviance of power {power:g}, but "
-            "by those of 0, or from 1 on."
+            f"Stages cannot be evaluated by the Tweedie deviance of power {power:g}: "
+            "use power 0, or 1 and above."
         )
     return {0: SquaredError(), 1: Poisson()}.get(power) or HalfDeviance(power)
 
@@ -288,8 +288,8 @@ class LogLossOfLabels(Loss):
     def check_target(self, target):
         if (target < 0).any() or (target > 1).any():
             raise ValueError(
-                "Some values of y are not between 0 and 1, and this objective is of "
-                "shares, or of labels 0 and 1."
+                "Some values of y are not between 0 and 1, but this objective needs "
+                "shares, or labels 0 and 1."
             )
 
     def value(self, target, predictor):

@@ -95,8 +95,9 @@ def counts_of_classes(y):
     labels, counts = np.unique(y, return_counts=True)
     rows = ", ".join(f"{n} of {c!r}" for c, n in zip(labels.tolist(), counts))
     return (
-        f"These rows to fit on, of a fold or all, were sampled: {rows}. Fewer "
-        "neighbours, as SMOTE(k_neighbors=2) has, need fewer rows of a class."
+        f"The sampler was applied to these training rows, of a fold or all: {rows}. "
+        "With fewer neighbours, as in SMOTE(k_neighbors=2), fewer rows of a class are "
+        "enough."
     )
 
 
@@ -254,9 +255,9 @@ def for_all_classes(fitted, predictions, classes):
     are_same_classes = np.array_equal(classes[indices % len(classes)], fitted.classes_)
     if not are_same_classes or (np.diff(indices) <= 0).any():
         raise ValueError(
-            f"{type(fitted).__name__} has the classes {fitted.classes_.tolist()}, and "
-            f"y has {classes.tolist()} in order: number the classes of y, as "
-            "LabelEncoder does, and name them to the estimator in order or not "
+            f"{type(fitted).__name__} has the classes {fitted.classes_.tolist()}, but "
+            f"y has, in order, {classes.tolist()}: number the classes of y, as "
+            "LabelEncoder does, and pass them to the estimator in this order or not "
             "at all."
         )
     if len(indices) == len(classes):
@@ -286,8 +287,8 @@ class HeldOutStages(RunningPath):
         first = self._predict(1, 2)
         if constant.size != first.size:
             raise ValueError(
-                f"The estimator predicts {first.size // len(constant)} numbers for a "
-                f"row, and y has {constant.shape[1]}: stages are judged by as many."
+                f"The estimator predicts {first.size // len(constant)} numbers per "
+                f"row, but y has {constant.shape[1]}: their numbers must agree."
             )
         self._constant = constant.reshape(first.shape)
         self._kept = np.concatenate([self._constant, first], dtype=float)
@@ -555,9 +556,9 @@ class StagedRun:
         self.n_stages = min(self.n_stages, n_stages)
         rows = f"without the rows of fold {number}" if number else "on all rows"
         warn(
-            f"{type(stages.estimator).__name__} has failed {rows}, and the stages "
-            f"before are kept ({stages.unit}: {n_stages}). "
-            f"{type(stages.failure).__name__}: {stages.failure}",
+            f"{type(stages.estimator).__name__} failed {rows}; the stages before are "
+            f"kept ({stages.unit}: {n_stages}). {type(stages.failure).__name__}: "
+            f"{stages.failure}",
             FitFailedWarning,
         )
 
@@ -572,9 +573,10 @@ class StagedRun:
         if n_stages < self.n_stages:
             self.n_stages = n_stages
             warn(
-                f"{type(stages.estimator).__name__} diverges: its losses are no longer "
-                f"finite, and the stages before are kept ({stages.unit}: {n_stages}). "
-                "A smaller learning rate may help, or columns that are standardised.",
+                f"{type(stages.estimator).__name__} diverges: its losses are no "
+                f"longer finite; the stages before are kept ({stages.unit}: "
+                f"{n_stages}). A smaller learning rate or standardised columns may "
+                "help.",
                 ConvergenceWarning,
             )
 

@@ -73,11 +73,11 @@ class Table:
             if not may_be_dense(X):
                 raise ValueError(
                     f"X is sparse and of shape {X.shape}, too large to be made dense: "
-                    "pass it to models that take it as it is."
+                    "pass it to models that support sparse X."
                 )
             X = X.toarray() if sparse.issparse(X) else X
         if hasattr(X, "collect_schema") and hasattr(X, "collect"):
-            raise TypeError("X is a frame that is not computed yet: pass X.collect().")
+            raise TypeError("X is a lazy frame: pass X.collect().")
         is_frame = hasattr(X, "iloc") or hasattr(X, "get_columns")
         if not is_frame and hasattr(X, "to_pandas"):
             X, is_frame = X.to_pandas(), True
@@ -106,8 +106,8 @@ class Table:
             repeated = [name for name, n in Counter(self.names).items() if n > 1]
             if repeated:
                 raise ValueError(
-                    f"X has several columns of the same name: {repeated}. Give each "
-                    "column another name."
+                    f"X has several columns with the same name: {repeated}. Give "
+                    "every column its own name."
                 )
 
     def feature_names(self):
@@ -115,8 +115,8 @@ class Table:
         are_strings = {isinstance(name, str) for name in self.names or []}
         if len(are_strings) > 1:
             raise TypeError(
-                "X has columns whose names are strings, and others: give all of them "
-                "strings, such as by X.columns = X.columns.astype(str)."
+                "Some column names of X are strings and others are not: convert them, "
+                "for example by X.columns = X.columns.astype(str)."
             )
         return self.names if True in are_strings else None
 
@@ -273,8 +273,8 @@ def dates_of(kind, values, is_present):
     if zones:
         if not all(getattr(value, "tzinfo", None) for value in dates):
             raise ValueError(
-                "A column of X has dates with and without a time zone: give all of "
-                "them one, or none."
+                "A column of X mixes dates with and without a time zone: use one or "
+                "the other."
             )
         # Not by astimezone, which ends at both ends of the calendar.
         offsets = np.array([value.utcoffset() for value in dates], dtype=ELAPSED)

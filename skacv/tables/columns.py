@@ -23,7 +23,7 @@ PLURALS = {
     "boolean": "booleans",
     "duration": "durations",
     "date": "dates",
-    "text": "texts",
+    "text": "strings",
 }
 
 
@@ -88,7 +88,7 @@ class Dates:
         if (zone is None) != (self.zone is None) and not is_missing.all():
             has, had = ("a", "none") if self.zone is None else ("no", "one")
             raise ValueError(
-                f"The dates of column {name!r} of X have {has} time zone, and had "
+                f"The dates of column {name!r} of X have {has} time zone, but had "
                 f"{had} in fit."
             )
         wall = instants + _offsets(instants, self.zone)
@@ -186,13 +186,13 @@ def _column_of(cells, name):
     if len(orders) == 1:
         return Dates(None, order=ORDERS[orders[0]])
     if are_mostly_dates:
-        what = f"texts such as {levels[0]!r}, most of which are dates in some format"
+        what = f"strings such as {levels[0]!r}, most of which are dates in some format"
         if orders:
             order = " or ".join(orders)
             what = f"dates such as {levels[0]!r}, which may have {order} first"
         warn(
-            f"Column {name!r} of X holds {what}, and counts as categories: make dates "
-            f"of it by pd.to_datetime(X[{name!r}], format=...).",
+            f"Column {name!r} of X contains {what} and is treated as categories: "
+            f"convert it to dates by pd.to_datetime(X[{name!r}], format=...).",
             UserWarning,
         )
     _check_other_numbers(levels, name)
@@ -207,8 +207,8 @@ def _warn_of_numbers_like_dates(values, name):
         return
     if (numbers != numbers[0]).any():
         warn(
-            f"Column {name!r} of X holds numbers such as {numbers[0]:.0f}, which look "
-            "like dates, and counts as numbers: make dates of it by "
+            f"Column {name!r} of X contains numbers such as {numbers[0]:.0f}, which "
+            "look like dates, and is treated as numbers: convert it to dates by "
             f"pd.to_datetime(X[{name!r}].astype(str), format='%Y%m%d').",
             UserWarning,
         )
@@ -232,15 +232,15 @@ def _check_other_numbers(levels, name):
     if are_infinite.any() and len(unread) < len(levels):
         raise ValueError(
             f"Column {name!r} of X holds the text {levels[are_infinite.argmax()]!r} "
-            "among numbers, which must be finite: leave it empty where the value is "
-            "not known."
+            "among numbers, which must be finite: leave unknown values empty."
         )
     is_code = re.compile(r"[+-]?0[0-9]|.*_")
     if not any(is_code.match(text.strip()) for text in unread):
         warn(
             f"Column {name!r} of X holds texts such as {unread[0]!r}, which may be "
-            f"numbers or codes, and counts as categories: X[{name!r}].astype(float) "
-            "makes numbers of it, and .astype('category') says that these are codes.",
+            "numbers or codes, and is treated as categories: "
+            f"X[{name!r}].astype(float) converts it to numbers, and "
+            ".astype('category') confirms that these are codes.",
             UserWarning,
         )
 
@@ -256,7 +256,7 @@ def check_missing(cells, name, kind):
     """Raise unless all values are missing: a column of those fits every kind."""
     if has_values(cells):
         raise ValueError(
-            f"Column {name!r} of X holds {PLURALS[cells.kind]}, and held "
+            f"Column {name!r} of X contains {PLURALS[cells.kind]}, but contained "
             f"{PLURALS[kind]} in fit."
         )
 
@@ -282,7 +282,7 @@ def _of_texts(cells, missing, read, name, kind):
     for level, value in zip(cells.levels, values):
         if value is None:
             raise ValueError(
-                f"Column {name!r} of X holds the text {level!r}, and held "
+                f"Column {name!r} of X contains the string {level!r}, but contained "
                 f"{PLURALS[kind]} in fit."
             )
     return np.array([*values, missing])[cells.values]

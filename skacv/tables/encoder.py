@@ -301,7 +301,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not kept:
             examples = [f"{name}: {why}" for name, why in list(dropped.items())[:5]]
             raise ValueError(
-                "No column of X varies, or repeats, with "
+                "No column of X can be used (all are constant or never repeat) with "
                 f"n_samples={table.shape[0]} ({'; '.join(examples)})."
             )
         columns = {name: column for name, (_, column) in kept.items()}

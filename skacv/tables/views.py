@@ -63,10 +63,10 @@ NO_COLUMNS = None, False, "from_dtype", "pairwise", "no_interactions"
 def check_takes_codes(estimator):
     """Raise if steps or parameters of an estimator are for columns of X, not codes."""
     name = type(estimator).__name__
-    advice = "with an encoder: set encoder=None, which passes X on as it is"
+    advice = "with an encoder: set encoder=None, which passes X on unchanged"
     if isinstance(estimator, Pipeline):
         raise ValueError(
-            "A Pipeline, whose steps are of columns of X, cannot be a member "
+            "A Pipeline, whose steps refer to columns of X, cannot be a member "
             f"{advice}, or use its last step, {type(estimator[-1]).__name__}, alone."
         )
     params = estimator.get_params(deep=False)
@@ -76,8 +76,8 @@ def check_takes_codes(estimator):
         is_number_of_groups = key == "groups" and np.ndim(value) == 0
         if not (is_of_none or is_number_of_groups):
             raise ValueError(
-                f"{name} with {key}={value!r}, which is of columns of X, cannot be a "
-                f"member {advice}, or leave {key} out."
+                f"{name} with {key}={value!r}, which refers to columns of X, cannot "
+                f"be a member {advice}, or leave {key} out."
             )
     if params.get("kernel") == "precomputed":
         raise ValueError(

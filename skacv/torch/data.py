@@ -24,9 +24,9 @@ def as_tensors(like, *arrays):
     for array in arrays:
         if isinstance(array, torch.Tensor) and array.layout != torch.strided:
             raise TypeError(
-                "A sparse tensor has no rows to weigh one by one: pass X.to_dense(), "
-                "or for a linear model the matrix of SciPy to TrajectoryRegressor or "
-                "TrajectoryLogisticRegression of skacv."
+                "A sparse tensor has no rows that can be weighted individually: pass "
+                "X.to_dense(), or for a linear model a SciPy matrix to "
+                "TrajectoryRegressor or TrajectoryLogisticRegression."
             )
         if isinstance(array, torch.Tensor):
             # The user may change the original in place.

@@ -65,8 +65,8 @@ def row_loss(loss: Any) -> Callable[..., Any]:
         )
     if settings.get("weight") is not None and (reduction == "mean" or is_of_numbers):
         raise ValueError(
-            f"{name} with weight= is no mean over rows of losses of single rows: pass "
-            "a function, loss(y, prediction), that multiplies them."
+            f"{name} with weight= is not a mean of per-row losses: pass a function, "
+            "loss(y, prediction), that multiplies them."
         )
     if is_module:
         by_row = copy(loss)
@@ -97,7 +97,7 @@ class ClassLoss:
     def __call__(self, y, prediction):
         if prediction.ndim != 2:
             raise ValueError(
-                f"{self.name} takes a number for every class and row, and predictions "
+                f"{self.name} needs a number for every class and row, but predictions "
                 f"have shape {tuple(prediction.shape)}: with one number for two "
                 "classes use BCEWithLogitsLoss."
             )

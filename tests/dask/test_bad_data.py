@@ -78,7 +78,7 @@ def test_weights(name, case, message, rng):
     ("case", "message"),
     [
         ("None", "[Bb]lock 0 of y has missing values"),
-        ("mixed", "strings and others that are not"),
+        ("mixed", "mixes labels that are strings with others"),
         ("two columns", "one label"),
         ("not whole", "[Uu]nknown label type"),
     ],

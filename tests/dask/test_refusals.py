@@ -95,7 +95,7 @@ def test_left_to_us_single_rows_are_off(X, y):
 
 @pytest.mark.parametrize("splitter", ["groups"])
 def test_groups_are_refused(splitter, X, y):
-    with pytest.raises(ValueError, match="give cv a number of folds"):
+    with pytest.raises(ValueError, match="set cv to a number of folds"):
         TrajectoryLasso(cv=3).fit(X, y, groups=np.zeros(N))
 
 
@@ -107,7 +107,9 @@ def test_stopping_names_what_to_do(X, y):
     with pytest.raises(ValueError, match="set criterion='cv'"):
         stopping.fit(X, y)
     members = [("kernel", KernelEigenProRegressor()), ("lasso", TrajectoryLasso())]
-    with pytest.raises(TypeError, match="arrays in memory, got a Dask collection"):
+    with pytest.raises(
+        TypeError, match="Arrays in memory are needed here, got a Dask collection"
+    ):
         TrajectoryEarlyStoppingCV(members).fit(X, y)
 
 

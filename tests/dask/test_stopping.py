@@ -106,7 +106,9 @@ def test_several_members_and_a_grid(X, y):
     assert sorted(found.member_paths_) == ["lasso", "ridge"]
     assert len(found.results_["params"]) == 3
     # Of single rows nothing is known.
-    with pytest.raises(AttributeError, match="single held-out rows are not known"):
+    with pytest.raises(
+        AttributeError, match="losses of held-out rows are not available"
+    ):
         _ = found.best_score_corrected_
 
 

@@ -47,7 +47,7 @@ def test_rows_are_independent_of_each_other(logistic_data):
     X, y = logistic_data
     params = {**start(5), "coef": jnp.ones(5)}
     acv = TrajectoryACV(normalised, log_loss, optax.sgd(0.1))
-    with pytest.raises(ValueError, match="depends on the other rows"):
+    with pytest.raises(ValueError, match="depend on other rows"):
         acv.run(params, X, y, 2)
 
 
@@ -60,7 +60,7 @@ def test_data_are_finite(value, acv, logistic_data):
         acv.run(start(5), wrong, y, 2)
     with pytest.raises(ValueError, match="y has entries that are NaN or infinite"):
         acv.run(start(5), X, np.where(y == 1, value, y), 2)
-    with pytest.raises(ValueError, match=r"must have the 40 rows of y .* \(39, 5\)"):
+    with pytest.raises(ValueError, match=r"must have 40 rows, as y does, .* \(39, 5\)"):
         acv.run(start(5), X[1:], y, 2)
 
 
@@ -88,10 +88,10 @@ def test_folds_that_diverge_say_which_row():
 @pytest.mark.parametrize(
     ("batches", "said"),
     [
-        ([], "must have one at least"),
-        ([[0, 1], [2.0]], "Batch 1 must have row numbers"),
+        ([], "batches is empty"),
+        ([[0, 1], [2.0]], "Batch 1 must be a 1d array of row numbers"),
         ([[0, 40]], "Batch 0 has rows beyond the 40"),
-        ([[]], "Batch 0 must have row numbers"),
+        ([[]], "Batch 0 must be a 1d array of row numbers"),
     ],
 )
 def test_batches_are_rows(batches, said, acv, logistic_data):
@@ -108,10 +108,10 @@ EVERY = np.arange(40)
         (1, "folds=1 must be at least 2 and at most the 40 rows"),
         (41, "folds=41"),
         ([], "cv gives no folds"),
-        ([(EVERY, EVERY[:3])], "Fold 0 of cv has rows both to fit on and to hold out"),
+        ([(EVERY, EVERY[:3])], "Fold 0 of cv both fits and holds out some rows"),
         ([(EVERY[3:], EVERY[:3] + 50)], "Fold 0 of cv has rows beyond the 40"),
-        ([(EVERY[3:], EVERY[:0])], "Fold 0 of cv leaves no row of positive weight"),
-        ([(EVERY[3:], [0.5])], "Fold 0 of cv must have row numbers, integers"),
+        ([(EVERY[3:], EVERY[:0])], "Fold 0 of cv leaves no row with positive weight"),
+        ([(EVERY[3:], [0.5])], "Fold 0 of cv must be a 1d array of row numbers"),
     ],
 )
 def test_folds_are_rows(folds, said, acv, logistic_data):

@@ -307,7 +307,7 @@ def test_a_longer_run_continues(rng):
         ({"solver": "eigenpro"}, "set n_centers=None"),
         ({"solver": "auto", "subsample_size": 20}, "set n_centers=None"),
         ({"kernel": "precomputed"}, "no rows that could be centres"),
-        ({"loo": True, "memory_budget": 0.01}, "set fewer n_centers"),
+        ({"loo": True, "memory_budget": 0.01}, "use fewer n_centers"),
         ({"n_centers": 0}, "n_centers"),
     ],
 )

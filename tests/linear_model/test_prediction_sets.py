@@ -184,7 +184,7 @@ def test_what_is_refused(word, means, rng):
             fitted.predict_set(X, 1.5)
         with pytest.raises(ValueError, match=r"one of \['lac', 'aps'\], got 'raps'"):
             fitted.predict_set(X, method="raps")
-        with pytest.raises(ValueError, match=r"at least 999 rows .* there are 60"):
+        with pytest.raises(ValueError, match=r"at least 999 rows .* but there are 60"):
             fitted.predict_set(X, 0.999)
 
 

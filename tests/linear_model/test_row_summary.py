@@ -397,12 +397,12 @@ def test_whatever_needs_the_model_fits_it(use, rng):
 def test_rows_so_far_may_be_too_few(rng):
     X, y = drawn(rng)
     model = TrajectoryLasso(cv=5)
-    with pytest.raises(ValueError, match="and there are none"):
+    with pytest.raises(ValueError, match="but there are none"):
         model.partial_fit()
     with pytest.raises(ValueError, match="without X"):
         model.partial_fit(y=y)
     model.partial_fit(X[:3], y[:3])
-    with pytest.raises(ValueError, match="some fold of the summary has no row"):
+    with pytest.raises(ValueError, match="some fold of the summary has no rows"):
         model.predict(X)
     model.partial_fit(X[3:], y[3:])
     expected = clone(model).fit(RowSummary(5).fit(X, y))
@@ -525,9 +525,9 @@ def test_nothing_is_passed_beside_a_summary(rng):
     summary = summarised(X, y)
     with pytest.raises(ValueError, match="pass no y and no sample_weight"):
         TrajectoryLasso().fit(summary, y)
-    with pytest.raises(TypeError, match="has its folds"):
+    with pytest.raises(TypeError, match="has its own folds"):
         TrajectoryLasso().fit(summary, groups=y)
-    with pytest.raises(ValueError, match="takes one target"):
+    with pytest.raises(ValueError, match="supports a single target"):
         TrajectoryLasso().fit(RowSummary().fit(X, np.column_stack([y, y])))
     with pytest.raises(NotFittedError):
         TrajectoryLasso().fit(RowSummary())

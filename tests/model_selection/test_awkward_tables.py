@@ -322,7 +322,7 @@ def test_groups_and_times_with_nothing_else_set(rng):
     [
         (
             lambda X, y: (np.full(X.shape, "a", object), y),
-            "No column of X varies",
+            "No column of X can be used",
         ),
         (lambda X, y: (X, np.where(y > 2, np.nan, y)), "contains NaN"),
         (lambda X, y: (X[:, :0], y), "0 feature"),

@@ -101,7 +101,7 @@ def test_it_is_a_method_of_intervals(half, data):
 def test_what_it_cannot_do_is_said(half, data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(IterativeRidge(), criterion="half")
-    message = "half_path_, which this fit of {} has not computed. It takes ten rows."
+    message = "half_path_, which this fit of {} did not compute. It takes ten rows."
     with pytest.raises(ValueError, match=message.format("IterativeRidge")):
         model.fit(X[:8], y[:8])
 
@@ -150,7 +150,7 @@ def test_it_is_read_after_what_it_takes_over(half, data, monkeypatch):
 
 @pytest.mark.parametrize("name", ["auto", "risk", "r2"])
 def test_names_of_criteria_are_taken(name):
-    with pytest.raises(ValueError, match=f"'{name}' already is the name"):
+    with pytest.raises(ValueError, match=f"'{name}' is already the name"):
         register_estimate(Estimate(name, "", read_half))
 
 

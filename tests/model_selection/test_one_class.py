@@ -65,7 +65,7 @@ def test_folds_of_one_class_are_left_out(name, late):
 def test_folds_that_alone_hold_out_a_class_stay(name, single):
     X, y = single
     model = TrajectoryEarlyStoppingCV(CLASSIFIERS[name], cv=FOLDS, random_state=0)
-    with pytest.warns(UserWarning, match="Fold 0 of cv .* judged all the same"):
+    with pytest.warns(UserWarning, match="Fold 0 of cv .* used nevertheless"):
         model.fit(X, y)
     assert "split3_test_score" in model.cv_results_
     assert np.isfinite(model.best_score_)

@@ -220,7 +220,9 @@ def test_without_costs_of_single_rows(data):
 def test_a_class_that_does_not_say_what_rows_cost(data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(NestedLeastSquares(True), criterion="loo")
-    with pytest.raises(AttributeError, match="single held-out rows are not known"):
+    with pytest.raises(
+        AttributeError, match="losses of held-out rows are not available"
+    ):
         _ = model.fit(X[:, :8], y).best_score_corrected_
 
 

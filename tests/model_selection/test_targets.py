@@ -228,7 +228,7 @@ def test_a_missing_target_is_named_before_anything(model, value, rng):
     model = clone(model)
     for missing in columns:
         before = vars(model).copy()
-        with pytest.raises(ValueError, match="leave out the rows without a target"):
+        with pytest.raises(ValueError, match="drop the rows without a target"):
             model.fit(X, missing)
         assert vars(model) == before
 
@@ -241,7 +241,7 @@ def test_a_missing_value_of_a_column(model, column, rng):
     X, signal = drawn(rng)
     y = COLUMNS[column](np.where(signal > 0, 1, 0))
     y = y.where(np.arange(N) != 7)
-    with pytest.raises(ValueError, match="leave out the rows without a target"):
+    with pytest.raises(ValueError, match="drop the rows without a target"):
         model.fit(X, y)
 
 

@@ -352,7 +352,7 @@ def test_means_of_rows_that_training_rows_say_nothing_of_are_nan(covariance, rng
     model = TrajectoryLasso(0.05, keep_data=True, random_state=0)
     model.fit(X, X[:, 0] + rng.standard_normal(100))
     rows = np.array([[1.0, 0.5, 0.0, 0.5], [0.0, 5.0, 0.0, -5.0]])
-    with pytest.warns(UserWarning, match=r"Rows \[1\] of X lie along"):
+    with pytest.warns(UserWarning, match=r"Rows \[1\] of X lie in directions"):
         found = model.predict_mean_interval(rows, covariance=covariance)
     assert np.isfinite(found[0]).all()
     assert np.isnan(found[1]).all()

@@ -248,7 +248,7 @@ def test_scaled_intervals_of_counts_are_in_units_of_their_spread(rng):
 
 def test_scaled_needs_two_units():
     held_out = HeldOutResiduals(np.ones(4), np.arange(4.0), np.zeros(4, dtype=int))
-    with pytest.raises(ValueError, match="at least 2 rows held out"):
+    with pytest.raises(ValueError, match="at least 2 held-out rows"):
         scaled(held_out, np.arange(3.0), 0.4)
 
 

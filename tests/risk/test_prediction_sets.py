@@ -114,10 +114,10 @@ def test_lac_has_the_smallest_sets(rng):
 
 def test_what_is_refused(rng):
     known, labels = drawn(rng, 8)
-    with pytest.raises(ValueError, match=r"at least 9 rows .* there are 8"):
+    with pytest.raises(ValueError, match=r"at least 9 rows .* but there are 8"):
         sets_of(known, labels, known, 0.9, "lac")
     units = np.repeat(np.arange(4), 2)
-    with pytest.raises(ValueError, match=r"at least 9 rows .* there are 4"):
+    with pytest.raises(ValueError, match=r"at least 9 rows .* but there are 4"):
         sets_of(known, labels, known, 0.9, "aps", units)
     with pytest.raises(ValueError, match=r"one of \['lac', 'aps'\], got 'raps'"):
         check_score("raps")

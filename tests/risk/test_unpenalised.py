@@ -354,7 +354,7 @@ def test_all_levels_of_a_category_are_nan_and_named(rng):
             assert found[name][0] == pytest.approx(expected[name][2])
     # The mean of a row that has one of the levels is determined.
     assert np.isfinite(model.predict_mean_interval(X[:3])).all()
-    with pytest.warns(UserWarning, match=r"Rows \[0\] of X lie along"):
+    with pytest.warns(UserWarning, match=r"Rows \[0\] of X lie in directions"):
         assert np.isnan(model.predict_mean_interval(X[:1] * 0)).all()
     apart = model.set_params(fit_intercept=False).fit(X, y).coef_table()
     assert_same(apart, least_squares(X.to_numpy(), y))
@@ -386,7 +386,7 @@ def test_separated_classes_have_no_estimate(rng):
         separated.coef_table()
     rare = np.c_[X, np.arange(60) < 3]
     y = (rng.random(60) < 0.5) | (np.arange(60) < 3)
-    with pytest.raises(ValueError, match="no single minimum"):
+    with pytest.raises(ValueError, match="no unique minimum"):
         model.fit(rare, y).coef_table()
 
 
@@ -488,7 +488,7 @@ def test_the_nodewise_lasso_leaves_the_intercept_out(rng):
 def test_rows_without_targets_must_be_many(rng):
     X = rng.standard_normal((50, 40))
     model = TrajectoryLasso(0.1, max_iter=9, **QUIET).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=r"more than 60 rows, 1\.5 to a feature"):
+    with pytest.raises(ValueError, match=r"more than 60 rows, 1\.5 per feature"):
         model.coef_interval([0], X_unlabelled=rng.standard_normal((10, 40)))
     found = model.coef_interval([0], X_unlabelled=rng.standard_normal((11, 40)))
     assert found.shape == (1, 2)

@@ -198,13 +198,13 @@ def test_intervals_are_those_of_the_definition(numbers, rng):
 def test_refusals(numbers):
     X, y = numbers
     trees = GradientBoostingRegressor(n_estimators=3, random_state=0)
-    with pytest.raises(ValueError, match="keep='mean' is the mean over the copies"):
+    with pytest.raises(ValueError, match="keep='mean' averages over the copies"):
         Staged(trees, keep="mean").fit(X, y)
     with pytest.raises(ValueError, match="set keep='mean'"):
         Staged(trees, cv=FOLDS).fit(X, y).predict_interval(X, method="cv+")
     grouped = Staged(trees, cv=GroupKFold(3), keep="mean")
     grouped.fit(X, y, groups=np.arange(150) // 2)
-    with pytest.raises(ValueError, match="counts rows one by one"):
+    with pytest.raises(ValueError, match="treats rows one by one"):
         grouped.predict_interval(X, method="cv+")
 
 

@@ -281,7 +281,9 @@ def test_offsets_of_several_outputs_are_refused(rng):
     X, Y = several(rng)
     lightgbm = pytest.importorskip("lightgbm")
     model = Staged(MultiOutputRegressor(lightgbm.LGBMRegressor(n_estimators=2)))
-    with pytest.raises(ValueError, match="init_score would be added to all outputs"):
+    with pytest.raises(
+        ValueError, match="init_score would be added equally to all outputs"
+    ):
         model.fit(X, Y, init_score=Y[:, 0])
 
 
@@ -293,7 +295,7 @@ def test_what_takes_several_labels():
         X, Y = labels()
         with pytest.raises(ValueError, match="use a forest, or MultiOutputClassifier"):
             Staged(estimator).fit(X, Y)
-    with pytest.raises(ValueError, match="pass a classifier of one label"):
+    with pytest.raises(ValueError, match="pass a single-label classifier"):
         Staged(MultiOutputClassifier(BOOSTED_LABELS)).fit(X, Y[:, 0])
 
 

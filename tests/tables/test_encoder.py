@@ -259,28 +259,48 @@ def test_columns_are_taken_by_name():
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ([1.0, 2.0], ["a", "b"], "'x' of X holds the text 'a', and held numbers"),
-        ([True, False], ["yes", "no"], "holds the text 'yes', and held booleans"),
+        (
+            [1.0, 2.0],
+            ["a", "b"],
+            "'x' of X contains the string 'a', but contained numbers",
+        ),
+        (
+            [True, False],
+            ["yes", "no"],
+            "contains the string 'yes', but contained booleans",
+        ),
         (
             [1.0, 2.0],
             pd.to_datetime(["2024-01-01"] * 2),
-            "holds dates, and held numbers",
+            "contains dates, but contained numbers",
         ),
-        ([1.0, 2.0], pd.to_timedelta([1, 2], "D"), "holds durations, and held numbers"),
-        (pd.to_timedelta([1, 2], "D"), [1.0, 2.0], "holds numbers, and held durations"),
-        (["a", "b", "a"], [1.0, 2.0], "'x' of X holds numbers, and held texts"),
-        (["a", "b", "a"], [True, False], "holds booleans, and held texts"),
+        (
+            [1.0, 2.0],
+            pd.to_timedelta([1, 2], "D"),
+            "contains durations, but contained numbers",
+        ),
+        (
+            pd.to_timedelta([1, 2], "D"),
+            [1.0, 2.0],
+            "contains numbers, but contained durations",
+        ),
+        (
+            ["a", "b", "a"],
+            [1.0, 2.0],
+            "'x' of X contains numbers, but contained strings",
+        ),
+        (["a", "b", "a"], [True, False], "contains booleans, but contained strings"),
         (pd.to_datetime(["2024-01-01", "2024-01-02"]), [1.0, 2.0], "held dates"),
         (pd.to_datetime(["2024-01-01", "2024-01-02"]), ["a", "b"], "held dates"),
         (
             pd.to_datetime(["2024-01-01", "2024-01-02"]),
             pd.to_datetime(["2024-01-01"] * 2).tz_localize("UTC"),
-            "'x' of X have a time zone, and had none in fit",
+            "'x' of X have a time zone, but had none in fit",
         ),
         (
             pd.to_datetime(["2024-01-01", "2024-01-02"]).tz_localize("UTC"),
             pd.to_datetime(["2024-01-01"] * 2),
-            "'x' of X have no time zone, and had one in fit",
+            "'x' of X have no time zone, but had one in fit",
         ),
     ],
 )

@@ -112,8 +112,11 @@ def test_dates_as_they_are_written(texts):
         (["2023-05-12", "13.05.2023", "14.05.2023"], "most of which are dates"),
         (["13.05.2023", "14/05/2023"], "most of which are dates"),
         ([*(f"{day}.02.2023" for day in range(10, 30))], "most of which are dates"),
-        ([20230512, 20230601], "holds numbers such as 20230512, which look like dates"),
-        (["20230512", "20230601"], "holds numbers such as 20230512"),
+        (
+            [20230512, 20230601],
+            "contains numbers such as 20230512, which look like dates",
+        ),
+        (["20230512", "20230601"], "contains numbers such as 20230512"),
         (["1e5", "12", "3e2"], "'1e5', which may be numbers or codes"),
     ],
     ids=str,

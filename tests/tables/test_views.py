@@ -385,7 +385,7 @@ def test_rare_classes_and_many_levels():
         ),
         (
             HistGradientBoostingRegressor(monotonic_cst={"size": 1}),
-            "monotonic_cst={'size': 1}, which is of columns of X",
+            "monotonic_cst={'size': 1}, which refers to columns of X",
         ),
         (TrajectoryGroupLasso(groups=[0, 0, 1]), r"groups=\[0, 0, 1\]"),
         (KernelEigenProRegressor(kernel="precomputed"), "which has no columns"),

@@ -156,7 +156,7 @@ def test_what_is_refused_or_left_alone():
             TorchRegressor(loss=loss, max_iter=1).fit(X, y)
     with pytest.raises(ValueError, match="MSELoss with reduction='sum' grows"):
         fit(nn.MSELoss(reduction="sum"))
-    with pytest.raises(ValueError, match="CrossEntropyLoss with weight= is no mean"):
+    with pytest.raises(ValueError, match="CrossEntropyLoss with weight= is not a mean"):
         fit(
             nn.CrossEntropyLoss(weight=torch.ones(3)), data("classes")[1], network(3, 3)
         )

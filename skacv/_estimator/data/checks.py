@@ -172,7 +172,8 @@ def _as_array(values, name):
         return np.asarray(values)
     except ValueError as error:
         raise ValueError(
-            f"{name} cannot be made an array, as where rows differ in length: {error}"
+            f"{name} cannot be converted to an array, for example because rows differ "
+            f"in length: {error}"
         ) from error
 
 
@@ -191,7 +192,7 @@ def number_array(values, name):
 
 
 # What values of a type are called, the first that fits.
-DATES = "dates or durations: pass numbers made of them"
+DATES = "dates or durations: convert them to numbers"
 # In the words that scikit-learn's checks expect.
 COMPLEX = "complex ones: Complex data not supported"
 CALLED = {
@@ -251,9 +252,9 @@ def names_infinite_columns(X):
             raise
         more = f" and {len(columns) - 3} others" if len(columns) > 3 else ""
         raise ValueError(
-            f"X contains infinity, or too large a number, in column {columns[0]!r}"
+            f"X contains infinity, or too large numbers, in column {columns[0]!r}"
             f"{''.join(f', {column!r}' for column in columns[1:3])}{more}: "
-            "replace it by a number, or by NaN if missing values are taken."
+            "replace them by numbers, or by NaN if missing values are supported."
         ) from error
 
 
@@ -363,8 +364,8 @@ def check_target(y, of_classes, multi_output=True):
     if array.dtype.names:
         raise ValueError(
             "y is a structured array, with the fields "
-            f"{', '.join(map(repr, array.dtype.names))}, as of censored times "
-            "(survival), which no model here takes: pass one of them as an array."
+            f"{', '.join(map(repr, array.dtype.names))}, such as censored survival "
+            "times, which no model here supports: pass one of the fields as an array."
         )
     check_complete(array)
     takes_columns = multi_output and (not of_classes or is_indicator(array))
@@ -398,8 +399,8 @@ def check_labels(labels):
     """Raise where labels are not strings, or real numbers, of one type."""
     if labels.dtype.kind == "T":
         raise ValueError(
-            "y has labels of NumPy's StringDType, which scikit-learn does not know: "
-            "pass y.astype(str)."
+            "y has labels of NumPy's StringDType, which scikit-learn does not "
+            "support: pass y.astype(str)."
         )
     held = None if labels.dtype.kind in "US" else not_numbers(labels)
     if held is not None and not held.what.startswith("strings"):
@@ -413,8 +414,7 @@ def check_complete(y):
     """Raise where some targets of an array are missing."""
     if has_missing(y):
         raise ValueError(
-            "Input y contains NaN or None: leave out the rows without a target, of X "
-            "and of y."
+            "Input y contains NaN or None: drop the rows without a target from X and y."
         )
 
 
@@ -456,8 +456,8 @@ def check_one_type(labels, name):
         return
     if len({issubclass(entry, str) for entry in _types(labels)}) > 1:
         raise ValueError(
-            f"{name} has labels that are strings and others that are not: give all of "
-            f"them one type, such as by {name}.astype(str)."
+            f"{name} mixes labels that are strings with others: convert them to one "
+            f"type, for example by {name}.astype(str)."
         )
 
 
@@ -479,8 +479,8 @@ def validated_weights(sample_weight, n_rows):
         )
     if len(weights) != n_rows:
         raise ValueError(
-            f"sample_weight has {len(weights)} numbers, and there are {n_rows} rows: "
-            "these are inconsistent numbers of samples."
+            f"sample_weight has {len(weights)} numbers, but there are {n_rows} rows: "
+            "inconsistent numbers of samples."
         )
     assert_all_finite(weights, input_name="sample_weight")
     if (weights < 0).any():
@@ -541,7 +541,7 @@ def validated_groups(groups, n_rows):
     if has_missing(groups):
         raise ValueError(
             "groups has missing values (None or NaN): give every row a group; a row "
-            "that belongs to no other is a group of its own."
+            "that belongs to no other forms its own group."
         )
     check_one_type(groups, "groups")
     return groups

@@ -482,8 +482,8 @@ def _first_of(first_row, ranges):
         return int(ranges.max(initial=0))
     if not isinstance(first_row, Integral) or first_row < 0:
         raise ValueError(
-            "first_row must be the number of a row, an integer that is not negative, "
-            f"got {first_row!r}."
+            "first_row must be the number of a row, a nonnegative integer, got "
+            f"{first_row!r}."
         )
     return int(first_row)
 

@@ -203,8 +203,8 @@ def validated(estimator, X, y, sample_weight, **checks):
     rows, passed = np.flatnonzero(weights > 0), X
     if len(rows) < 2:
         raise ValueError(
-            "sample_weight must be positive on at least two rows, and is zero on "
-            f"all but {len(rows)}."
+            "sample_weight must be positive on at least two rows, but is zero on all "
+            f"but {len(rows)}."
         )
     if len(rows) < len(weights):
         X, y, weights = rows_in(X, rows), y[rows], weights[rows]

@@ -33,8 +33,8 @@ def instead_of(estimator, owner, missing):
             # Behind a sampler rows would be held out among those that it has made.
             return (
                 f"{is_pipeline}rows can be sampled in every fold ({samplers[0][0]!r}) "
-                "for one that is, such as boosted trees. For others weigh the classes: "
-                f"class_weight='balanced' of {owner}."
+                "for one that is, such as boosted trees. For others use class "
+                f"weights: class_weight='balanced' of {owner}."
             )
         return f"{is_pipeline}make {owner} the last step of the pipeline instead."
     if isinstance(estimator, type):

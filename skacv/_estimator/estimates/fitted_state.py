@@ -207,7 +207,7 @@ class FittedState(WithoutRecord):
         """Raise if other iterates than the one in use have been dropped."""
         if self._dropped:
             raise ValueError(
-                f"There is no iterate but {self.iteration_}, which is in use: "
+                f"Only iterate {self.iteration_}, the one in use, is left: "
                 "drop_record() has dropped the others."
             )
 
@@ -217,8 +217,8 @@ class FittedState(WithoutRecord):
         methods = ["auto", "scaled", *kept] if kept else []
         if self._dropped and method not in methods:
             raise ValueError(
-                "drop_record() has dropped what intervals and prediction sets need for "
-                f"method={method!r}: {', '.join(methods) or 'none'} can be had."
+                "drop_record() has dropped what intervals and prediction sets need "
+                f"for method={method!r}: available are {', '.join(methods) or 'none'}."
             )
 
     def _fit_to_added_rows(self):
@@ -235,7 +235,7 @@ class FittedState(WithoutRecord):
             if name in _attributes_of_rows(ESTIMATES[kept]):
                 return (
                     "so many predictions are computed from rows of X, which this fit "
-                    f"has not kept{self._how_to_keep()}"
+                    f"did not keep{self._how_to_keep()}"
                 )
         for estimate in ESTIMATES.values():
             names = estimate.path, estimate.se_path, estimate.predictions
@@ -283,8 +283,9 @@ class FittedState(WithoutRecord):
         if t != self.iteration_:
             raise ValueError(
                 f"Intervals and prediction sets of iterate {self.iteration_} need "
-                "held-out predictions, which are computed from rows of X. Of so many, "
-                f"this fit has kept those of iterate {t} alone{self._how_to_keep()}."
+                "held-out predictions, which are computed from rows of X. There are "
+                "too many to keep, so this fit kept only those of iterate "
+                f"{t}{self._how_to_keep()}."
             )
         return held_out
 

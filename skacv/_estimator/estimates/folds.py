@@ -82,7 +82,7 @@ class ShuffledFolds:
             groups = groups[rows]
             n_groups = len(np.unique(groups))
             if n_groups < 2:
-                raise ValueError("groups must be at least two, got one.")
+                raise ValueError("At least two groups are needed, got one.")
             splitter = StratifiedGroupKFold(min(self.n_splits, n_groups), **drawing)
             with warnings.catch_warnings():
                 # Classes may have fewer rows than there are folds.
@@ -147,10 +147,10 @@ def splitter_of(estimator, y, params):
             takes = "groups"
         raise TypeError(
             f"{type(estimator).__name__}.fit() got unexpected arguments: {unknown}. "
-            f"Besides X and y it takes {takes}."
+            f"Besides X and y it accepts {takes}."
         )
     if cv is None and params:
-        raise ValueError(f"fit passes {', '.join(params)} on to cv, but cv=None.")
+        raise ValueError(f"fit passes {', '.join(params)} to cv, but cv=None.")
     if cv is None:
         return None, {}, None
     if not (isinstance(cv, Integral) or hasattr(cv, "split")):
@@ -180,8 +180,8 @@ def pairs_of(cv):
             _fitted, _held_out = split
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"Fold {number} of cv must be a pair, the rows to fit on and those to "
-                f"hold out, got {split!r}."
+                f"Fold {number} of cv must be a pair of training rows and held-out "
+                f"rows, got {split!r}."
             ) from error
     return splits
 
@@ -245,9 +245,9 @@ def folds_of(splits, position):
         leaked = held_out[is_fitted[held_out]]
         if len(leaked):
             raise ValueError(
-                f"{name} has rows both to fit on and to hold out, such as row "
-                f"{leaked[0]}: their errors would be those of rows that have been "
-                "seen. Hold out rows that are not fitted on."
+                f"{name} both fits and holds out some rows, such as row {leaked[0]}: "
+                "their errors would be those of rows that the model has seen. Hold "
+                "out rows that it is not fitted to."
             )
         fold = []
         for samples, purpose in ((fitted, "to fit on"), (held_out, "to hold out")):
@@ -257,7 +257,9 @@ def folds_of(splits, position):
             else:
                 rows = rows[rows >= 0]
             if not rows.size:
-                raise ValueError(f"{name} leaves no row of positive weight {purpose}.")
+                raise ValueError(
+                    f"{name} leaves no row with positive weight {purpose}."
+                )
             fold.append(rows)
         folds.append(tuple(fold))
     if not folds:
@@ -301,8 +303,8 @@ def row_numbers(rows, n_rows, name):
         rows = rows.astype(int)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise ValueError(
-            f"{name} must have row numbers, integers in one dimension, got "
-            f"{rows.dtype} of shape {rows.shape}."
+            f"{name} must be a 1d array of row numbers (integers), got {rows.dtype} "
+            f"of shape {rows.shape}."
         )
     if rows.size and (rows.min() < 0 or rows.max() >= n_rows):
         raise ValueError(f"{name} has rows beyond the {n_rows} samples.")

@@ -134,8 +134,8 @@ def held_out_targets(name, estimator):
     """Targets of the held-out rows of an estimate."""
     if not hasattr(estimator, f"{name}_target_"):
         raise ValueError(
-            "Fits of rows on workers keep no predictions of the rows in folds: "
-            "intervals and prediction sets need a number of rows as loo, such as "
+            "Fits to rows on workers do not keep the predictions for rows in folds: "
+            "for intervals and prediction sets set loo to a number of rows, such as "
             "loo=100."
         )
     return getattr(estimator, f"{name}_target_")

@@ -121,7 +121,7 @@ def _warn_of_row_scales(run, estimate, tol=0.1):
         return
     if run.estimator.risk_row_scales:
         remedy = (
-            "risk_row_scales, which corrects that, cannot be taken for this run: see "
+            "risk_row_scales, which corrects this, is not available for this run: see "
             "loo_path_ (loo=True)."
         )
     else:

@@ -242,8 +242,8 @@ ESTIMATES = {
             label="memory matrix",
             read=read_memory_matrix,
             parameter="risk",
-            limits="The memory matrix is of linear models whose updates have "
-            "derivatives.",
+            limits="The memory matrix is available for linear models whose updates "
+            "have derivatives.",
             sample=also_if_costly,
             residuals=partial(held_out_residuals, "risk"),
             applies=has_memory_matrix,
@@ -258,8 +258,8 @@ ESTIMATES = {
             read=read_leave_one_out,
             parameter="loo",
             sample=rows_to_choose_by,
-            limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
-            "weight), and models of skacv; folds take any.",
+            limits=f"Leave-one-out needs at least {FEWEST_ROWS} rows (with positive "
+            "weight) and a skacv model; folds work with any model.",
             residuals=partial(held_out_residuals, "loo"),
             needs="sample",
             is_rotation_invariant=True,
@@ -298,7 +298,7 @@ def register_estimate(estimate: Estimate) -> None:
         If the name already is a criterion, or if ``after`` or ``needs`` is invalid.
     """
     if estimate.name in {"auto", *ESTIMATES, *get_scorer_names()}:
-        raise ValueError(f"{estimate.name!r} already is the name of a criterion.")
+        raise ValueError(f"{estimate.name!r} is already the name of a criterion.")
     unknown = [name for name in estimate.after if name not in ESTIMATES]
     if unknown:
         raise ValueError(f"after={unknown}: there are no such estimates.")

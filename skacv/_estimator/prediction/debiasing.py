@@ -252,9 +252,9 @@ def _warn_of_columns(fitted, indices):
         labels = labels_of_columns(fitted)
         warn(
             f"Columns {[labels[j] for j in indices]} are constant, or (nearly) linear "
-            "combinations of others and of the constant of the intercept, as all "
-            "levels of a category are together: their coefficients cannot be "
-            "estimated, and are NaN. Drop one column of each combination.",
+            "combinations of others and the intercept, like the indicators of all "
+            "levels of a category: their coefficients cannot be estimated and are "
+            "NaN. Drop one column of each combination.",
             UserWarning,
         )
 
@@ -263,8 +263,8 @@ def _warn_of_rows(determined):
     """Warn of rows whose means are NaN."""
     if not determined.all():
         warn(
-            f"Rows {np.flatnonzero(~determined).tolist()} of X lie along directions in "
-            "which the training rows hardly vary: their means cannot be estimated, and "
+            f"Rows {np.flatnonzero(~determined).tolist()} of X lie in directions in "
+            "which the training rows hardly vary: their means cannot be estimated and "
             "are NaN.",
             UserWarning,
         )
@@ -325,9 +325,7 @@ def places_of_columns(fitted, columns):
         names = labels_of_columns(fitted)
         unknown = [name for name in columns if name not in names]
         if unknown:
-            raise ValueError(
-                f"There are no columns {[*map(str, unknown)]} in the X of fit."
-            )
+            raise ValueError(f"X in fit had no columns {[*map(str, unknown)]}.")
         return np.array([names.index(name) for name in columns], dtype=int)
     if ((columns < -n_features) | (columns >= n_features)).any():
         raise ValueError(
@@ -364,8 +362,8 @@ def _check_has_scores(problem, trajectory, n_columns, tol=1e-3):
         first, last = map(np.linalg.norm, slopes)
         if last <= tol * first:
             raise ValueError(
-                "The iterate fits every row, without a penalty and with more columns "
-                "than rows: there are no residuals to estimate the noise from. Use an "
+                "The iterate fits every row exactly (no penalty, more columns than "
+                "rows), so no residuals are left to estimate the noise from. Use an "
                 "earlier iterate."
             )
 
@@ -383,6 +381,6 @@ def _covariance_with(X, X_unlabelled, is_centered):
     if n_rows <= ROWS_OF_COVARIANCE * X.shape[1]:
         raise ValueError(
             f"A covariance of {X.shape[1]} features needs more than {n_rows} rows, "
-            f"{ROWS_OF_COVARIANCE} to a feature: pass more in X_unlabelled."
+            f"{ROWS_OF_COVARIANCE} per feature: pass more in X_unlabelled."
         )
     return (X.T @ X + more.T @ more) / n_rows

@@ -309,10 +309,10 @@ def check_class_weights(weights, classes):
     given = dict(zip(classes.tolist(), weights.tolist()))
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(
-            f"class_weight must be finite and not negative, the classes weigh {given}."
+            f"class_weight must be finite and nonnegative, but the weights are {given}."
         )
     if np.count_nonzero(weights) < 2:
         raise ValueError(
-            "class_weight must be positive for at least two classes, they weigh "
-            f"{given}."
+            "class_weight must be positive for at least two classes, but the weights "
+            f"are {given}."
         )

@@ -117,8 +117,8 @@ class Nodewise:
             warn(
                 f"Columns {alike} are so correlated with others that the nodewise "
                 "lasso cannot separate them well: their intervals may be too short, "
-                "and their p-values too small. For right ones "
-                f"{_remedy(X)}pass the covariance if it is known, or drop columns.",
+                f"and their p-values too small. To get valid ones, {_remedy(X)}pass "
+                "the covariance if it is known, or drop columns.",
                 UserWarning,
             )
         return directions
@@ -143,10 +143,10 @@ class Nodewise:
         alike = np.flatnonzero(shares < least_left).tolist()
         if alike:
             warn(
-                "The columns are so correlated that the nodewise lasso cannot separate "
-                f"rows {alike} of X well from other directions: their intervals may be "
-                f"too short. For right ones {_remedy(X)}pass the covariance if it is "
-                "known, or drop columns.",
+                "The columns are so correlated that the nodewise lasso cannot "
+                f"separate rows {alike} of X well from other directions: their "
+                f"intervals may be too short. To get valid ones, {_remedy(X)}pass the "
+                "covariance if it is known, or drop columns.",
                 UserWarning,
             )
         return directions

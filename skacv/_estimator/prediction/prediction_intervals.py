@@ -53,9 +53,8 @@ def intervals_of(fitted, X, coverage, method):
         source = source_of_predictions(fitted)
     if source not in valid:
         raise ValueError(
-            f"method={source!r} would ignore the groups that fit was passed: rows are "
-            "held out one by one, and others of their groups are not. Take "
-            "method='cv'."
+            f"method={source!r} would ignore the groups that fit was passed: it holds "
+            "rows out one by one, not with their whole groups. Use method='cv'."
         )
     # Its held-out rows.
     estimate = methods[source]
@@ -215,7 +214,7 @@ def cv_plus(fitted, copies, X, coverage):
     coverage = checked_coverage(coverage)
     if fitted._groups is not None:
         raise ValueError(
-            "method='cv+' counts rows one by one, and fit was passed groups: use "
+            "method='cv+' treats rows one by one, but fit was passed groups: use "
             "method='cv'."
         )
     held_out = held_out_rows(fitted, ESTIMATES["cv"])

@@ -399,10 +399,10 @@ def warn_of_uneven_columns(
         n_slow = np.count_nonzero(squares <= small)
         warn(
             f"The largest column of X is {ratio:.0f} times as large as at least "
-            f"{n_slow} of the {len(squares)} columns, and limits the step size: after "
-            f"{trajectory.n_updates} updates the coefficients of these have covered at "
-            f"most {100 * covered:.2g}% of the distance to their limits. "
-            "Scale the columns first (StandardScaler), or increase max_iter.",
+            f"{n_slow} of the {len(squares)} columns and limits the step size: after "
+            f"{trajectory.n_updates} updates the coefficients of these have covered "
+            f"at most {100 * covered:.2g}% of the distance to their limits. Scale the "
+            "columns first (StandardScaler), or increase max_iter.",
             ConvergenceWarning,
         )
 
@@ -418,7 +418,7 @@ def warn_of_far_targets(problem, trajectory):
     if problem.mean_loss(trajectory.predictor[-1]) > 1.01 * best:
         warn(
             "The last iterate predicts worse than a constant: the intercept has not "
-            "converged yet. Scale the columns (StandardScaler) and, where the loss "
+            "converged yet. Scale the columns (StandardScaler) and, if the loss "
             "allows, the target (TransformedTargetRegressor), or increase max_iter.",
             ConvergenceWarning,
         )

@@ -165,9 +165,8 @@ class Solver:
             if bool(phase.first_update.n_batches) != in_batches:
                 raise ValueError(
                     "warm_start=True cannot continue a run in batches with updates on "
-                    "all rows, or the other way round: leaving a row out means "
-                    "something else in batches. Keep solver and batch_size, or set "
-                    "warm_start=False."
+                    "all rows, or vice versa: leaving a row out has another meaning "
+                    "in batches. Keep solver and batch_size, or set warm_start=False."
                 )
 
 

@@ -161,8 +161,8 @@ class SummarySource(Source):
         name, summary = type(estimator).__name__, self.X
         if not spec.takes_summaries:
             raise ValueError(
-                "A RowSummary can be used with the squared error only, and "
-                f"{name} needs the rows: fit it to arrays."
+                f"A RowSummary works with the squared error only, but {name} needs "
+                "the rows: fit it to arrays."
             )
         check_is_fitted(summary)
         if self.y is not None or self.sample_weight is not None:
@@ -172,15 +172,15 @@ class SummarySource(Source):
             )
         if summary._n_rows < 2:
             raise ValueError(
-                f"The summary has {summary._n_rows} row(s) of positive weight, while a "
-                "minimum of 2 is required."
+                f"The summary has {summary._n_rows} row(s) with positive weight, "
+                "while a minimum of 2 is required."
             )
         update = spec.solver.update(summary._n_rows)
         if not sees_moments_alone(update):
             raise ValueError(
-                "A RowSummary can only be used with gradient steps on all rows, and "
-                f"this {name} takes others "
-                f"({type(update).__name__}): use another solver, or fit to arrays."
+                "A RowSummary can only be used with gradient steps on all rows, but "
+                f"this {name} uses others ({type(update).__name__}): use another "
+                "solver, or fit to arrays."
             )
         if estimator.keep_data:
             raise ValueError("keep_data=True needs the rows: fit to arrays.")
@@ -193,7 +193,7 @@ class SummarySource(Source):
         if params:
             raise TypeError(
                 f"fit() got unexpected arguments: {', '.join(sorted(params))}: a "
-                "summary has its folds."
+                "summary has its own folds."
             )
         check_estimates(estimator, run.estimates, self.X)
         n_folds = n_folds_of(estimator.cv, self.X)

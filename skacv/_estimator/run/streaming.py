@@ -96,13 +96,16 @@ class TakesSummaries:
             summary = RowSummary(n_folds_asked(self), n_sampled_asked(self))
         elif summary.n_folds != n_folds_asked(self):
             raise ValueError(
-                f"cv={self.cv!r}, but the rows so far were taken in for "
+                f"cv={self.cv!r}, but the rows so far were added with "
                 f"n_folds={summary.n_folds}."
             )
         summary.partial_fit(X, y, sample_weight)
         check_outputs(self, summary._n_targets)
         if is_anew:
-            warn("partial_fit starts anew: the rows of fit were not kept.", UserWarning)
+            warn(
+                "partial_fit starts from scratch: the rows of fit were not kept.",
+                UserWarning,
+            )
         replace_fitted(self, names_of(summary))
         self._summary = summary
         return self
@@ -122,6 +125,6 @@ class TakesSummaries:
         if self._summary is None or "n_iter_" in vars(self) or not is_fitted:
             return super()._why_missing(name)
         return (
-            "partial_fit has added rows, and partial_fit() without rows, or predict, "
+            "partial_fit has only added rows: partial_fit() without rows, or predict, "
             "fits the model to them"
         )

@@ -31,7 +31,7 @@ def check_estimates(estimator, estimates, summary):
     for estimate in estimates:
         if estimate.needs == "rows":
             raise ValueError(
-                f"{estimate.path} needs all rows, and a summary has some: set "
+                f"{estimate.path} needs all rows, but a summary keeps only some: set "
                 f"{estimate.parameter} to False, or fit to arrays."
             )
     n_single, n_rows = len(summary.sampled_indices_), summary._n_rows
@@ -49,7 +49,7 @@ def check_outputs(estimator, n_targets):
     """Raise on several targets, where the class takes one."""
     if n_targets > 1 and not estimator._multi_output:
         raise ValueError(
-            f"{type(estimator).__name__} takes one target, got {n_targets}."
+            f"{type(estimator).__name__} supports a single target, got {n_targets}."
         )
 
 
@@ -105,7 +105,7 @@ def folded_summary(summary, loss, estimator, n_folds):
         (np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)
     ]
     if not all(len(rows) for fold in folds for rows in fold):
-        raise ValueError(f"cv={n_folds}: some fold of the summary has no row.")
+        raise ValueError(f"cv={n_folds}: some fold of the summary has no rows.")
     return data, folds
 
 

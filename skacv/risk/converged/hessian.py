@@ -146,5 +146,5 @@ class ConjugateGradients:
             direction = scaled + turn * direction
         raise ValueError(
             f"Conjugate gradients do not converge in {max_iter} iterations: the "
-            "Hessian is nearly singular. Penalise the coefficients more."
+            "Hessian is nearly singular. Use a stronger penalty."
         )

@@ -127,8 +127,8 @@ class Unpenalised:
         n_rows, n_columns = columns.shape
         if n_rows <= n_columns:
             raise Unreadable(
-                "The sample covariance needs more rows than columns, with the one of "
-                f"the intercept, got {n_rows} rows and {n_columns} columns: use "
+                "The sample covariance needs more rows than columns (counting the "
+                f"intercept), got {n_rows} rows and {n_columns} columns: use "
                 "covariance='nodewise'."
             )
         basis = Basis.of(columns)
@@ -226,8 +226,8 @@ def _step(coordinates, vectors, target, loss, max_halvings=60, rounding=1e-12):
 
 def _without_minimum(loss):
     return Unreadable(
-        f"Without a penalty the {loss.name} has no single minimum on these rows: their "
-        "columns separate the classes, say, or one level of a category has targets of "
-        "one kind only. Leave out such columns, or use covariance='nodewise', which "
-        "debiases the iterate itself."
+        f"Without a penalty the {loss.name} has no unique minimum on these rows: for "
+        "example, their columns separate the classes, or a level of a category has "
+        "targets of one kind only. Drop such columns, or use covariance='nodewise', "
+        "which debiases the iterate itself."
     )

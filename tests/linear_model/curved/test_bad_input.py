@@ -74,7 +74,7 @@ def test_the_memory_matrix_is_refused_with_a_reason(rng):
 def test_a_scorer_of_probabilities_is_refused_where_there_are_none(rng):
     X, y = drawn("binary", rng)
     model = TrajectoryEarlyStoppingCV(TrajectoryLinearSVC(), criterion="neg_log_loss")
-    with pytest.raises(ValueError, match="does not score the predictions"):
+    with pytest.raises(ValueError, match="cannot score the predictions"):
         model.fit(X, y)
     assert not hasattr(model, "predict_proba")
 

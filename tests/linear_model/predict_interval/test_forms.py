@@ -115,8 +115,8 @@ def test_one_number_in_any_form_has_no_axis(rng):
     [
         ([0.5, 1.2], "between 0 and 1, got 1.2"),
         ([0.5, np.nan], "between 0 and 1, got nan"),
-        ([], "a number or several, got none"),
-        ([0.5, 0.99], "coverage=0.99 needs at least 99 rows .* there are 60"),
+        ([], "coverage is empty"),
+        ([0.5, 0.99], "coverage=0.99 needs at least 99 rows .* but there are 60"),
     ],
 )
 def test_each_coverage_is_checked(coverage, message, method, rng):
@@ -366,7 +366,7 @@ def test_scaled_needs_two_rows(rng):
     one_row = [(np.arange(1, 60), [0])]
     model = ridge(loo=False, risk=False, cv=one_row).fit(X, y)
     assert model.predict_interval(X_new, 0.3, "cv").shape == (7, 2)
-    with pytest.raises(ValueError, match="at least 2 rows"):
+    with pytest.raises(ValueError, match="at least 2 held-out rows"):
         model.predict_interval(X_new, 0.3, "scaled")
 
 

@@ -82,7 +82,7 @@ def test_a_row_that_is_held_out_often_counts_once(grouped):
     width = width_by_units(residuals, rows, 0.9)
     found = model.predict_interval(X, 0.9)
     np.testing.assert_allclose(np.diff(found)[:, 0], 2 * width, rtol=1e-6)
-    with pytest.raises(ValueError, match=r"at least 99 rows .* there are 20"):
+    with pytest.raises(ValueError, match=r"at least 99 rows .* but there are 20"):
         model.predict_interval(X, 0.99)
 
 

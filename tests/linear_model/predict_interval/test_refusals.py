@@ -97,14 +97,14 @@ def test_too_few_rows(method, rng):
         X_new, 0.9, method
     ).shape == (5, 2)
     model = model_of("gd", risk=True, cv=3).fit(X[:8], y[:8])
-    with pytest.raises(ValueError, match=r"at least 9 rows .* there are 8"):
+    with pytest.raises(ValueError, match=r"at least 9 rows .* but there are 8"):
         model.predict_interval(X_new, 0.9, method)
 
 
 def test_a_subset_of_too_few_rows(rng):
     X, y, X_new = drawn((30, 6), rng)
     model = model_of("gd", loo=5).fit(X, y)
-    with pytest.raises(ValueError, match=r"at least 9 rows .* there are 5"):
+    with pytest.raises(ValueError, match=r"at least 9 rows .* but there are 5"):
         model.predict_interval(X_new)
 
 

@@ -260,7 +260,7 @@ def test_data_that_do_not_fit_the_model(data):
     with pytest.raises(ValueError, match="n_probes"):
         approximate_loo(model, X, y, n_probes=1)
     labels = (y > 1).astype(int)
-    with pytest.raises(ValueError, match=r"does not know: \[2\]"):
+    with pytest.raises(ValueError, match=r"unseen in fit: \[2\]"):
         approximate_loo(logistic().fit(X, labels), X, labels + 1)
     counts = PoissonRegressor().fit(X, labels)
     with pytest.raises(ValueError, match="negative values"):

@@ -115,7 +115,7 @@ def test_targets_that_are_strings_are_no_numbers(estimator, data):
 def test_a_summary_is_refused_by_curved_losses(data):
     summary = RowSummary().partial_fit(*data)
     model = TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression())
-    with pytest.raises(ValueError, match="RowSummary can be used with the squared"):
+    with pytest.raises(ValueError, match="RowSummary works with the squared"):
         model.fit(summary)
 
 
@@ -207,8 +207,8 @@ def test_too_few_rows_to_leave_one_out_of_a_kernel_machine(data):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"criterion": "roc_auc"}, "roc_auc does not score"),
-        ({"criterion": "neg_log_loss"}, "neg_log_loss does not score"),
+        ({"criterion": "roc_auc"}, "roc_auc cannot score"),
+        ({"criterion": "neg_log_loss"}, "neg_log_loss cannot score"),
         ({"criterion": "accuracy"}, "accuracy"),
         ({"criterion": 3}, "criterion"),
         ({"patience": 0}, "patience"),

@@ -194,7 +194,7 @@ def test_no_row_that_all_have_held_out(data):
     X, y = data
     first, last = (IterativeRidge(0.0, loo=2, random_state=seed) for seed in (0, 2))
     model = TrajectoryEarlyStoppingCV([("a", first), ("b", last)], criterion="loo")
-    with pytest.raises(ValueError, match="No row has been held out by all members"):
+    with pytest.raises(ValueError, match="No row was held out by all members"):
         model.fit(X, y)
     assert not [name for name in vars(model) if name.endswith("_")]
 

@@ -161,10 +161,10 @@ def test_without_an_encoder_trees_alone_take_missing_values_and_categories(data)
     assert set(model.member_paths_) == {"boosted trees", "extra trees"}
     assert np.isfinite(model.predict(frame)).all()
     frame["d"] = pd.Series(np.where(X[:, 3] > 0, "u", "v")).astype("category")
-    with pytest.warns(UserWarning, match="columns of categories: encoder='auto'"):
+    with pytest.warns(UserWarning, match="categorical columns: encoder='auto'"):
         model.fit(frame, y)
     assert set(model.member_paths_) == {"boosted trees"}
-    with pytest.raises(ValueError, match=r"Columns \['d'\] of X hold strings"):
+    with pytest.raises(ValueError, match=r"Columns \['d'\] of X contain strings"):
         model.fit(frame.astype({"d": object}), y)
     assert set(model.set_params(encoder="auto").fit(frame, y).member_paths_) == ALL
 
@@ -180,7 +180,9 @@ def test_without_an_encoder_trees_alone_take_missing_values_and_categories(data)
 )
 def test_columns_of_times_are_named(times):
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "when": times})
-    with pytest.raises(ValueError, match=r"Columns \['when'\] of X hold dates or dur"):
+    with pytest.raises(
+        ValueError, match=r"Columns \['when'\] of X contain dates or dur"
+    ):
         SelfStoppingRegressor(encoder=None).fit(frame, [1.0, 2.0, 4.0])
 
 
@@ -193,7 +195,7 @@ def test_a_series_or_equal_names_as_scikit_learn_has_them(data):
     table = TableInfo.of(twice, y)
     assert not table.has_missing
     assert not table.has_categories
-    with pytest.raises(ValueError, match=r"Columns \['a', 'a'\] of X hold strings"):
+    with pytest.raises(ValueError, match=r"Columns \['a', 'a'\] of X contain strings"):
         TableInfo.of(twice.astype(str).astype(object), y)
 
 
@@ -256,7 +258,7 @@ def test_whole_numbers_need_an_explicit_task(y):
     with pytest.raises(ValueError, match="SelfStoppingRegressor or SelfStoppingCl"):
         task_of(None, y)
     model = TrajectoryEarlyStoppingCV()
-    with pytest.raises(ValueError, match="may be numbers or labels of classes"):
+    with pytest.raises(ValueError, match="may be targets or class labels"):
         model.fit(np.arange(2.0 * len(y)).reshape(len(y), 2), y)
     assert not [name for name in vars(model) if name.endswith("_")]
 

@@ -125,7 +125,7 @@ def test_parameters_resolved_otherwise_for_later_trees_are_an_error(monkeypatch)
     )
     model = Staged(booster("CatBoostRegressor"))
     model.fit_up_to(2, X, y)
-    with pytest.raises(ValueError, match="resolves l2_leaf_reg otherwise for later"):
+    with pytest.raises(ValueError, match="resolves l2_leaf_reg differently for later"):
         model.fit_up_to(4, X, y)
 
 
@@ -200,7 +200,7 @@ def test_classes_in_another_order_are_refused():
 def test_objectives_that_predictions_cannot_be_judged_by(name, settings):
     X, y = table("two numbers" if "Classifier" in name else "positive")
     (objective,) = settings.values()
-    message = f"{name} with the objective '{objective}' cannot be judged"
+    message = f"{name} with the objective '{objective}' cannot be evaluated"
     for model in (Staged, TrajectoryEarlyStoppingCV):
         with pytest.raises(ValueError, match=message):
             model(booster(name, **settings)).fit(X, y)
@@ -222,7 +222,7 @@ class TwoNumbers(RegressorMixin, BaseEstimator):
 
 def test_predictions_of_other_shapes_are_an_error():
     X, y = table()
-    with pytest.raises(ValueError, match="predicts 2 numbers for a row, and y has 1"):
+    with pytest.raises(ValueError, match="predicts 2 numbers per row, but y has 1"):
         Staged(TwoNumbers()).fit(X, y)
 
 
@@ -243,7 +243,10 @@ def test_predictions_of_other_shapes_are_an_error():
 def test_metrics_that_are_not_read_are_warned_of(name, settings, params, asked):
     X, y = table("two numbers" if "Classifier" in name else "values")
     model = TrajectoryEarlyStoppingCV(booster(name, **settings), cv=3)
-    with pytest.warns(UserWarning, match=f"^{asked} of {name} is not read: the "):
+    with pytest.warns(
+        UserWarning,
+        match=f"^{asked} of {name} is not used: its stages are judged by the ",
+    ):
         model.fit(X, y, **params)
 
 

@@ -114,7 +114,7 @@ def test_classes_in_another_order_are_refused():
     numbers = Staged(booster("CatBoostClassifier", class_weights=[1, RATIO]), cv=3)
     np.testing.assert_allclose(model.cv_path_, numbers.fit(X, y).cv_path_)
     model = Staged(booster("CatBoostClassifier", class_weights=[1.0, 2.0, 3.0]))
-    with pytest.raises(ValueError, match="class_weights has 3 values, and y has 2"):
+    with pytest.raises(ValueError, match="class_weights has 3 values, but y has 2"):
         model.fit(X, y)
 
 
@@ -176,7 +176,7 @@ def test_losses_weigh_rows_as_the_fit_does(estimator, settings):
 def test_weights_of_the_fits_alone_are_warned_of(name, settings):
     X, y = unbalanced(100)
     ((key, value), *_) = settings.items()
-    message = f"{key}={value!r} of {name} weighs classes in the fits.*sample_weight"
+    message = f"{key}={value!r} of {name} weights classes in the fits.*sample_weight"
     with pytest.warns(UserWarning, match=message):
         model = Staged(booster(name, **settings), cv=3).fit(X, y)
     if "Classifier" in name:  # as their own early stopping, which counts rows
@@ -213,7 +213,7 @@ def test_losses_of_lightgbm_are_those_of_its_own_early_stopping():
     fitted, judged = np.arange(200), np.arange(200, 400)
     for settings in ({"is_unbalance": True}, {"scale_pos_weight": RATIO}):
         inner = booster("LGBMClassifier", 60, learning_rate=0.3, **settings)
-        with pytest.warns(UserWarning, match="weighs classes in the fits"):
+        with pytest.warns(UserWarning, match="weights classes in the fits"):
             model = Staged(inner, cv=[(fitted, judged)]).fit(X, y)
         own = booster("LGBMClassifier", 60, learning_rate=0.3, **settings)
         own.fit(X[fitted], y[fitted], eval_X=X[judged], eval_y=y[judged])
@@ -225,7 +225,7 @@ def test_losses_of_xgboost_are_those_of_its_own_early_stopping():
     X, y = unbalanced()
     fitted, judged = np.arange(200), np.arange(200, 400)
     inner = booster("XGBClassifier", 60, scale_pos_weight=RATIO)
-    with pytest.warns(UserWarning, match="weighs classes in the fits"):
+    with pytest.warns(UserWarning, match="weights classes in the fits"):
         model = Staged(inner, cv=[(fitted, judged)]).fit(X, y)
     own = booster("XGBClassifier", 60, scale_pos_weight=RATIO)
     own.fit(X[fitted], y[fitted], eval_set=[(X[judged], y[judged])], verbose=False)

@@ -95,7 +95,7 @@ def test_losses_by_their_names(name, settings, loss):
 )
 def test_several_quantiles_are_refused(name, settings):
     with pytest.raises(
-        ValueError, match=r"by one loss, and .*alpha=.* asks for several"
+        ValueError, match=r"by one loss, and .*alpha=.* specifies several"
     ):
         Staged(booster(name, **settings), cv=3).fit(*table())
 
@@ -107,9 +107,9 @@ def test_several_quantiles_are_refused(name, settings):
         (
             "CatBoostRegressor",
             {"loss_function": "Tweedie:variance_power=1.5"},
-            "the Tweedie deviance is of targets that are not",
+            "the Tweedie deviance needs nonnegative targets",
         ),
-        ("LGBMRegressor", {"objective": "tweedie"}, "the Tweedie deviance is of"),
+        ("LGBMRegressor", {"objective": "tweedie"}, "the Tweedie deviance needs"),
         ("LGBMRegressor", {"objective": "gamma"}, "y are zero or negative: the gamma"),
         ("XGBRegressor", {"objective": "reg:gamma"}, "zero or negative: the gamma"),
     ],

@@ -119,7 +119,7 @@ def takes_exponentials(name, settings, targets):
 # ------------------------------------------------------------------ exactness
 
 
-@pytest.mark.filterwarnings("ignore:.* weighs classes in the fits")
+@pytest.mark.filterwarnings("ignore:.* weights classes in the fits")
 @pytest.mark.parametrize(("name", "settings", "targets"), ALL, ids=named)
 def test_stages_are_fits_with_so_many_trees(name, settings, targets):
     X, y = table(targets)
@@ -131,7 +131,7 @@ def test_stages_are_fits_with_so_many_trees(name, settings, targets):
     assert_as_by_hand(model, X, y, (1, 5, 12), exactly, sample_weight=weights)
 
 
-@pytest.mark.filterwarnings("ignore:.* weighs classes in the fits")
+@pytest.mark.filterwarnings("ignore:.* weights classes in the fits")
 @pytest.mark.parametrize(("name", "settings", "targets"), ALL, ids=named)
 def test_growth_in_blocks_is_growth_at_once(name, settings, targets):
     X, y = table(targets)

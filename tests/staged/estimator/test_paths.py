@@ -159,7 +159,7 @@ def test_weights_of_classes_are_those_of_the_mean(class_weight, labelled):
 )
 def test_weights_of_classes_inside_are_warned_of(estimator, labelled):
     X, y = labelled
-    message = r"estimator__class_weight=.* weighs classes in the fits.*sample_weight"
+    message = r"estimator__class_weight=.* weights classes in the fits.*sample_weight"
     with pytest.warns(UserWarning, match=message):
         model = Staged(estimator, cv=3).fit(X, y)
     rows = np.concatenate(model.cv_indices_)
@@ -263,9 +263,9 @@ def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, set_limits):
     set_limits(MOST_KEPT=1)
     stopped = model.at_iteration(3)
     np.testing.assert_array_equal(stopped.predict_interval(X), expected)
-    with pytest.raises(AttributeError, match="rows of X, which this fit has not kept"):
+    with pytest.raises(AttributeError, match="rows of X, which this fit did not keep"):
         _ = stopped.cv_prediction_path_
-    with pytest.raises(ValueError, match="kept those of iterate 3 alone"):
+    with pytest.raises(ValueError, match="kept only those of iterate 3"):
         stopped.at_iteration(2).predict_interval(X)
     assert stopped._held_out_losses("cv", y) is None
 

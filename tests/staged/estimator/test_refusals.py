@@ -58,7 +58,9 @@ def test_bad_data_and_parameters_are_refused(data, labelled):
     two = np.stack([labelled[1]] * 2, axis=1)
     with pytest.raises(ValueError, match="y should be a 1d array"):
         Staged(RandomForestClassifier(3), cv=3).fit(X, two)
-    with pytest.raises(TypeError, match="a RowSummary has moments of most of them"):
+    with pytest.raises(
+        TypeError, match="a RowSummary has only moments of most of them"
+    ):
         model.fit(RowSummary.from_arrays(X, y))
 
 
@@ -121,7 +123,7 @@ def test_folds_of_counts_that_are_all_zero_are_named(estimator, fold, data):
     is_of_outputs = isinstance(estimator, MultiOutputRegressor)
     y = np.stack([counts, counts], axis=1) if is_of_outputs else counts
     model = TrajectoryEarlyStoppingCV(estimator, cv=splits, criterion="cv")
-    message = f"fold {fold} of cv fits to: All of y is zero"
+    message = f"fold {fold} of cv: All of y is zero"
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     # A count in a row of weight zero is none.

@@ -55,7 +55,7 @@ def test_a_scorer_that_does_not_fit_is_named_before_the_run(labelled):
     X, y = labelled
     trees = GradientBoostingClassifier(n_estimators=5)
     model = TrajectoryEarlyStoppingCV(trees, criterion="r2")
-    with pytest.raises(ValueError, match="criterion=r2 does not score"):
+    with pytest.raises(ValueError, match="criterion=r2 cannot score"):
         model.fit(X, y)
     X[0, 0] = np.nan  # and what is wrong with the data comes first
     with pytest.raises(ValueError, match="Input X contains NaN"):

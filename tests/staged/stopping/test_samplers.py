@@ -228,7 +228,7 @@ def test_other_arguments_of_rows_follow_them(data):
 )
 def test_uneven_weights_of_new_rows_are_refused(settings, params, data):
     model = TrajectoryEarlyStoppingCV(piped(SMOTE, trees()), **settings)
-    message = "'step0' .SMOTE. makes new rows, .*class_weight, .*RandomUnderSampler"
+    message = "'step0' .SMOTE. creates new rows, .*class_weight, .*RandomUnderSampler"
     with pytest.raises(ValueError, match=message):
         model.fit(*data, **params)
     assert not hasattr(model, "estimator_")

@@ -56,7 +56,7 @@ def test_classes_members_and_scorers():
     labels = y > np.median(y)
     passes = SGDClassifier(loss="log_loss", random_state=0)
     (message,) = warned(stopped(passes), X, labels)
-    assert "the shares of the classes" in message
+    assert "the class shares" in message
     # A scorer may rank stages otherwise.
     assert not warned(stopped(passes, criterion="roc_auc"), X, labels)
     # Nothing is said of a member that is not kept.
@@ -85,6 +85,6 @@ def test_catboost_begins_far_from_large_counts():
     )
     model = TrajectoryEarlyStoppingCV(trees, random_state=0)
     (message,) = warned(model, X, claims)
-    assert "begins with the prediction 1, which is far from the mean" in message
+    assert "starts from the prediction 1, which is far from the mean" in message
     assert "divide y by its mean" in message
     assert not warned(model, X, claims / claims.mean())
