@@ -187,7 +187,7 @@ def test_weights_of_the_fits_alone_are_warned_of(name, settings):
         assert model.cv_path_[12] == pytest.approx(expected, rel=1e-6)
     with pytest.warns(UserWarning, match=message) as told:
         TrajectoryEarlyStoppingCV(booster(name, 60, **settings), cv=3).fit(X, y)
-    assert sum("weighs classes" in str(each.message) for each in told) == 1
+    assert sum("weights classes" in str(each.message) for each in told) == 1
 
 
 @pytest.mark.parametrize(
