@@ -285,7 +285,7 @@ def test_partial_fit_begins_anew():
     model = model.drop_record()
     assert not rows_in(pickle.dumps(model), X)
     np.testing.assert_array_equal(model.predict(X), expected)
-    with pytest.warns(UserWarning, match="starts anew"):
+    with pytest.warns(UserWarning, match="starts from scratch"):
         model.partial_fit(X[:50], y[:50])
     other = TrajectoryLasso(0.1, max_iter=4).partial_fit(X[:50], y[:50])
     np.testing.assert_array_equal(model.predict(X), other.predict(X))

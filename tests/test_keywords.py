@@ -189,7 +189,7 @@ def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
     X = np.hstack([X, rng.standard_normal((len(y), 40))])
     value = [("a", model), ("b", model)] if name == "estimator" else grid[name]
     if name == "task":
-        with pytest.raises(ValueError, match="may be numbers or labels"):
+        with pytest.raises(ValueError, match="may be targets or class labels"):
             cls().fit(X, np.rint(y))
         assert cls(task=value).fit(X, np.rint(y)).task_ == value
         return

@@ -72,7 +72,7 @@ def test_a_loop_on_other_rows_is_noticed(told, logistic_data):
     X, y = logistic_data
     loop = Loop(X, y)
     live = TrajectoryACV(linear, log_loss, ADAM, ridge).alongside(start(5), X, y)
-    with pytest.raises(ValueError, match=r"step\(\) must be passed the rows"):
+    with pytest.raises(ValueError, match=r"pass step\(\) the rows"):
         follow(live, loop, np.arange(16), told)
 
 

@@ -216,5 +216,5 @@ def test_what_is_off_exact_rows_is_warned_of_or_refused():
     check_against_exact(np.array([1.0, 1.2, 0.8]), exact)
     with pytest.warns(UserWarning, match="a loss of 1.4 for iterate 1 on rows "):
         check_against_exact(np.array([1.0, 1.4, 0.8]), exact)
-    with pytest.raises(ValueError, match=r"loss of 0.2 for iterate 2 .* Take cv_path"):
+    with pytest.raises(ValueError, match=r"loss of 0.2 for iterate 2 .* Use cv_path"):
         check_against_exact(np.array([1.0, 1.4, 0.2]), exact)

@@ -178,7 +178,9 @@ def test_what_is_refused(word, means, rng):
         [("logistic", model), ("trees", TREES)], rule="blend", random_state=0
     ).fit(X, y)
     for fitted in (model, model_of("trees").fit(X, y), stopped, blend):
-        with pytest.raises(TypeError, match=f"no {word}: write coverage=, {means}"):
+        with pytest.raises(
+            TypeError, match=f"no parameter {word}: use coverage=, {means}"
+        ):
             fitted.predict_set(X, **{word: 0.1})
         with pytest.raises(ValueError, match="between 0 and 1"):
             fitted.predict_set(X, 1.5)

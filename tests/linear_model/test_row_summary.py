@@ -347,7 +347,7 @@ def test_partial_fit_takes_nothing_in_that_it_refuses(rng):
     for block in ((X[:, :2], y), (X, np.full(N_ROWS, np.nan)), (X[:0], y[:0])):
         with pytest.raises(ValueError):
             model.partial_fit(*block)
-    with pytest.raises(ValueError, match="so far were of shape"):
+    with pytest.raises(ValueError, match="those so far have"):
         model.partial_fit(X, np.column_stack([y, y]))
     np.testing.assert_array_equal(model.partial_fit().coef_, coef)
 
@@ -426,7 +426,7 @@ def test_partial_fit_draws_its_folds(rng):
 def test_partial_fit_after_fit_begins_anew(rng):
     X, y = drawn(rng)
     model = TrajectoryLasso(0.1).fit(X[:100], y[:100])
-    with pytest.warns(UserWarning, match="starts anew"):
+    with pytest.warns(UserWarning, match="starts from scratch"):
         model.partial_fit(X[100:], y[100:])
     expected = TrajectoryLasso(0.1).fit(X[100:], y[100:])
     np.testing.assert_allclose(model.partial_fit().coef_, expected.coef_, rtol=1e-10)
@@ -555,7 +555,7 @@ def test_blocks_that_cannot_be_taken_are_named(rng):
     ):
         with pytest.raises(ValueError, match=message):
             RowSummary.from_blocks([(X, y), block])
-    with pytest.raises(ValueError, match="no blocks"):
+    with pytest.raises(ValueError, match="blocks is empty"):
         RowSummary.from_blocks([])
     with pytest.raises(ValueError, match="different numbers of rows"):
         RowSummary.from_arrays(X, y[:-1])

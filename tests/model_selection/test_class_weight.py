@@ -141,7 +141,7 @@ def test_scikit_learn_checks_it():
 def test_classes_are_weighed_once(data):
     own = RandomForestClassifier(5, class_weight="balanced_subsample")
     pairs = [*members(), ("forest", own)]
-    sentence = "weighed twice, .* class_weight='balanced_subsample' of the member 'for"
+    sentence = "weighted twice, .* class_weight='balanced_subsample' of the member 'for"
     with pytest.raises(ValueError, match=sentence):
         stopped(pairs, data, class_weight="balanced")
     logistic, grid = members()[0][1], {"class_weight": [None, "balanced"]}

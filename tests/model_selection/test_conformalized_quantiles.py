@@ -203,7 +203,7 @@ def test_what_is_refused(rng):
     with pytest.raises(ValueError, match="'lower' parameter"):
         ConformalizedQuantiles("trees", trees(0.9)).fit(X, y)
     model.fit(X, y)
-    with pytest.raises(TypeError, match="no alpha: write coverage="):
+    with pytest.raises(TypeError, match="no parameter alpha: use coverage="):
         model.predict_interval(X, alpha=0.1)
     with pytest.raises(ValueError, match="between 0 and 1"):
         model.predict_interval(X, 1.0)

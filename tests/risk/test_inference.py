@@ -220,7 +220,7 @@ def test_counts_are_tested():
     # Early a debiased iterate is more than the truth: no interval is said.
     assert np.mean(multiples) > 1.3
     general = TrajectoryRegressor(loss="poisson", risk=True, keep_data=True)
-    with pytest.raises(ValueError, match="half Poisson deviance is not"):
+    with pytest.raises(ValueError, match="half Poisson deviance does not"):
         general.fit(X, y).coef_interval()
 
 

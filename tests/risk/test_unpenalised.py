@@ -516,7 +516,9 @@ def test_other_words_for_coverage_are_answered(name, value, words, correlated):
     ]
     for each in asked:
         method, *arguments = each if isinstance(each, tuple) else (each,)
-        with pytest.raises(TypeError, match=f"no parameter {name}: use coverage=, {words}"):
+        with pytest.raises(
+            TypeError, match=f"no parameter {name}: use coverage=, {words}"
+        ):
             method(*arguments, **{name: value})
 
 

@@ -290,8 +290,16 @@ def test_columns_are_taken_by_name():
             "'x' of X contains numbers, but contained strings",
         ),
         (["a", "b", "a"], [True, False], "contains booleans, but contained strings"),
-        (pd.to_datetime(["2024-01-01", "2024-01-02"]), [1.0, 2.0], "but contained dates"),
-        (pd.to_datetime(["2024-01-01", "2024-01-02"]), ["a", "b"], "but contained dates"),
+        (
+            pd.to_datetime(["2024-01-01", "2024-01-02"]),
+            [1.0, 2.0],
+            "but contained dates",
+        ),
+        (
+            pd.to_datetime(["2024-01-01", "2024-01-02"]),
+            ["a", "b"],
+            "but contained dates",
+        ),
         (
             pd.to_datetime(["2024-01-01", "2024-01-02"]),
             pd.to_datetime(["2024-01-01"] * 2).tz_localize("UTC"),

@@ -50,7 +50,7 @@ def test_numbers_as_they_are_written(texts):
     encoder, X = fitted(texts)
     assert encoder.kinds_["x0"] == "number"
     np.testing.assert_array_equal(encoder.codes(X)[:3, 0], [*map(float, texts)])
-    with pytest.raises(ValueError, match="'x0' of X holds the text '1_0'"):
+    with pytest.raises(ValueError, match="'x0' of X contains the string '1_0'"):
         encoder.codes(np.array([["1_0", 1]], dtype=object))
 
 

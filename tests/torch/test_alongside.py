@@ -76,7 +76,7 @@ def test_a_loop_on_other_rows_is_noticed(told, logistic_data):
     module = linear(5)
     live = TrajectoryACV(module, log_loss, ADAM, HALVED).alongside(X, y)
     loop = Loop(module, X, y)
-    with pytest.raises(ValueError, match=r"step\(\) must be passed the rows"):
+    with pytest.raises(ValueError, match=r"pass step\(\) the rows"):
         follow(live, loop, np.arange(16), told)
 
 

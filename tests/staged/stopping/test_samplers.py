@@ -272,7 +272,7 @@ def test_the_model_needs_all_classes(data):
     X, y = data
     usual = FunctionSampler(func=lambda X, y: (X[y != "rare"], y[y != "rare"]))
     model = Staged(piped(usual, trees()), cv=FOLDS)
-    with pytest.raises(ValueError, match="no row of some classes, 'rare': let them"):
+    with pytest.raises(ValueError, match="no rows of some classes, 'rare': they must"):
         model.fit(X, y)
 
 
@@ -329,7 +329,7 @@ def test_last_steps_that_are_not_fitted_in_stages(data):
 
 def test_leave_one_out_of_a_model_of_sampled_rows(data):
     pipe = piped(SMOTE, LogisticRegression()).fit(*data)
-    with pytest.raises(ValueError, match="sampler 'step0' of the pipeline has drawn"):
+    with pytest.raises(ValueError, match="sampler 'step0' of the pipeline drew"):
         approximate_loo(pipe, *data)
 
 

@@ -39,7 +39,7 @@ def test_passes_over_unscaled_columns():
     assert f"held-out loss is {model.best_score_:.3g}" in message
     assert f"that of the constant {model.path_[0]:.3g}" in message
     sizes = np.sqrt(np.mean(X**2, axis=0))
-    assert f"are from {sizes.min():.3g} to {sizes.max():.3g}" in message
+    assert f"range from {sizes.min():.3g} to {sizes.max():.3g}" in message
     assert "make_pipeline(StandardScaler(), SGDRegressor())" in message
     scaled = make_pipeline(StandardScaler(), SGDRegressor(random_state=0))
     assert not warned(stopped(scaled), X, y)
