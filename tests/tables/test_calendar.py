@@ -74,7 +74,7 @@ def test_levels_that_no_row_has(n_rows, rng):
     expected = encoder.transform(X[:n_rows])
     np.testing.assert_array_equal(encoder.transform(new), expected)
     new.loc[0, "number"] = "unknown"
-    with pytest.raises(ValueError, match="'number' of X holds the text 'unknown'"):
+    with pytest.raises(ValueError, match="'number' of X contains the string 'unknown'"):
         encoder.transform(new)
 
 
