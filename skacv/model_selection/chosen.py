@@ -10,6 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._estimator.delegation import class_of, delegated, fitted_part, last_step
 from .._estimator.docstrings import INTERVALS, SETS, documented
 
+# Regressors have intervals, classifiers sets.
+COUNTERPARTS = {"predict_interval": "predict_set", "predict_set": "predict_interval"}
+
 
 def _estimator_has(name):
     """Whether the chosen iterate has a method, or before fit all members do."""
@@ -18,7 +21,10 @@ def _estimator_has(name):
         if "estimator_" in vars(self):
             if not hasattr(self.estimator_, name):
                 model = class_of(self.estimator_)
-                raise AttributeError(f"The chosen model, {model}, has no {name}.")
+                counterpart = COUNTERPARTS.get(name, "")
+                has = hasattr(self.estimator_, counterpart)
+                hint = f"; it has {counterpart}" if has else ""
+                raise AttributeError(f"The chosen model, {model}, has no {name}{hint}.")
             return True
         return all(hasattr(member, name) for _, member in self._members())
 

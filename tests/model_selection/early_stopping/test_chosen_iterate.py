@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.model_selection.criteria import RULES
@@ -148,3 +149,18 @@ def test_attributes_of_the_chosen_iterate_are_documented():
     assert "coef_" in properties
     for name in properties:
         assert f"    {name} : " in attributes
+
+
+def test_intervals_of_classes_and_sets_of_numbers_name_each_other(rng):
+    X = rng.standard_normal((40, 3))
+    y = X[:, 0] + rng.standard_normal(40)
+    trees = GradientBoostingRegressor(n_estimators=3), GradientBoostingClassifier()
+    trees[1].set_params(n_estimators=3)
+    for model, target, has, lacks in (
+        (trees[0], y, "predict_interval", "predict_set"),
+        (trees[1], y > 0, "predict_set", "predict_interval"),
+    ):
+        stopped = TrajectoryEarlyStoppingCV(model, random_state=0).fit(X, target)
+        with pytest.raises(AttributeError) as raised:
+            getattr(stopped, lacks)
+        assert f"has no {lacks}; it has {has}." in str(raised.value.__cause__)
