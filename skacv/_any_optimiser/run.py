@@ -114,9 +114,8 @@ class OptimiserRun:
             Rows to leave out, one at a time; None means all.
         method : {"exact", "linearised"}, default="exact"
             "exact" holds for any model and optimiser, as in :meth:`cv_path`.
-            "linearised" saves the passes through all rows for each row left out: for
-            convex losses with few parameters, since it needs a matrix of their number
-            squared.
+            "linearised" is faster for convex losses with few parameters; it needs a
+            matrix of (number of parameters)^2 entries.
         correction : bool, default=True
             Whether to correct the error of "linearised" at some iterates. False is the
             published estimate.
