@@ -33,6 +33,10 @@ def test_groups_reach_the_splitter(data):
     np.testing.assert_array_equal(routed.path_, expected)
 
 
+# They train on few rows.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skacv.exceptions.SmallTrainingSetsWarning"
+)
 RANDOM_SPLITTERS = [
     KFold(3, shuffle=True),
     ShuffleSplit(2, train_size=0.1),
