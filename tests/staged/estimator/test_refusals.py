@@ -116,8 +116,8 @@ def test_folds_of_counts_that_are_all_zero_are_named(estimator, fold, data):
     X, _ = data
     counts = np.arange(60) % 3
     weights = np.ones(60)
-    counts[:20] = 0
-    splits = [(np.arange(20, 60), np.arange(20)), (np.arange(20), np.arange(20, 60))]
+    counts[:22] = 0
+    splits = [(np.arange(22, 60), np.arange(22)), (np.arange(22), np.arange(22, 60))]
     if fold == 0:
         splits.reverse()
     is_of_outputs = isinstance(estimator, MultiOutputRegressor)
