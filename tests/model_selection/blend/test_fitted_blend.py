@@ -61,7 +61,7 @@ def test_coefficients_of_others(data, rng):
     assert isinstance(model.estimator_, BlendedRegressor)
     for name in ("coef_", "intercept_"):
         with pytest.raises(
-            AttributeError, match=f"A blend has {name} where .*'kernel'"
+            AttributeError, match=f"A blend has {name} only if .*'kernel'"
         ):
             getattr(model, name)
         assert not hasattr(model, name)
