@@ -364,7 +364,7 @@ def test_other_parameters_begin_anew_and_fewer_rounds_are_the_first(rng):
 def test_weights_of_classes_are_checked(weight, rng):
     X, y = rows(rng)
     model = RecursiveFeatureMachineClassifier(class_weight={0: weight, 1: 1.0})
-    with pytest.raises(ValueError, match="class_weight must be finite and not neg"):
+    with pytest.raises(ValueError, match="class_weight must be finite and nonneg"):
         model.fit(X, (y > 0).astype(int))
 
 

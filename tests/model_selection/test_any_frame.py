@@ -260,7 +260,7 @@ def test_without_its_record_a_model_of_a_raw_table_predicts_the_same(rule, rng):
         np.testing.assert_array_equal(other.predict_interval(frame), expected[1])
         for name, member in other.members_.items():
             np.testing.assert_array_equal(member.predict(frame), alone[name])
-    with pytest.raises(AttributeError, match="no held-out predictions"):
+    with pytest.raises(AttributeError, match="Held-out predictions are not available"):
         _ = small.held_out_prediction_
     # The model has its record still.
     assert model.held_out_prediction_.shape == y.shape

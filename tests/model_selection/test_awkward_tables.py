@@ -356,5 +356,5 @@ def test_one_class_and_numbers_as_labels_are_refused(rng):
         SelfStoppingRegressor().fit(X, np.where(y > 0, "a", "b"))
     with pytest.raises(ValueError, match="is for regression, but"):
         SelfStoppingRegressor(TrajectoryLogisticRegression()).fit(X, y > 0)
-    with pytest.raises(ValueError, match="may be numbers or labels"):
+    with pytest.raises(ValueError, match="may be targets or class labels"):
         TrajectoryEarlyStoppingCV().fit(X, np.rint(y))

@@ -167,7 +167,7 @@ def test_regression_has_no_classes(data, rng):
 @pytest.mark.parametrize(
     ("class_weight", "sentence"),
     [
-        ({"a": -1.0}, "class_weight must be finite and not negative"),
+        ({"a": -1.0}, "class_weight must be finite and nonnegative"),
         ({"a": 0.0, "b": 0.0}, "positive for at least two classes"),
         ({"d": 2.0}, "not in class_weight"),
     ],

@@ -70,7 +70,7 @@ def targets_and_frames():
     ids=["numbers", "names", "category", "one"],
 )
 def test_the_target_among_the_columns_is_warned_of(model, X, y):
-    with pytest.warns(UserWarning, match="'answer' of X equals y, .*leave it out"):
+    with pytest.warns(UserWarning, match="'answer' of X equals y, .*drop it from X"):
         clone(model).fit(X.assign(answer=y), y)
     nearly = y.copy()
     nearly.iloc[-1] = y[y != y.iloc[-1]].iloc[0]

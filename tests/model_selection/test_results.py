@@ -418,6 +418,6 @@ def test_summaries_have_no_rows(data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(TrajectoryLasso("path", cv=3))
     model.fit(RowSummary(n_folds=3).fit(X, y))
-    with pytest.raises(AttributeError, match="no held-out predictions of single rows"):
+    with pytest.raises(AttributeError, match="Held-out predictions are not available"):
         _ = model.held_out_prediction_
     assert model.leaderboard()["score"].iloc[0] == model.best_score_

@@ -302,5 +302,5 @@ def test_tables_of_the_libraries_are_refused(library, table_of, name):
     X, y = table()
     X = getattr(pytest.importorskip(library), table_of)(X, y)
     for model in (Staged(booster(name)), TrajectoryEarlyStoppingCV(booster(name))):
-        with pytest.raises(TypeError, match=f"X is a {table_of}, of which folds"):
+        with pytest.raises(TypeError, match=f"X is a {table_of}, which folds"):
             model.fit(X, y)
