@@ -335,13 +335,13 @@ def draw_once(candidates, origins, X, y, fit_params):
         try:
             splitter, split_params, groups = splitter_of(estimator, y, params)
             splits = list(splitter.split(X, y, **split_params))
+            rows = np.arange(_num_samples(X))
         except (TypeError, ValueError):
             # Bad data have an error of their own.
             estimator._check_data(candidate.X, y, weights)
             raise
         if is_classifier(estimator):
             splits = of_several_classes(splits, y, weights)
-        rows = np.arange(_num_samples(X))
         # Errors and warnings of folds are those of all runs.
         folds_of(splits, rows if weights is None else np.where(weights > 0, rows, -1))
         return DrawnSplits(origin, splits, groups)
