@@ -157,7 +157,7 @@ def test_exact_risk_is_not_for_batches(rng):
     data = drawn(rng)
     model = IterativeRidge(solver="eigenpro", n_components=2)
     model = fitted(model.set_params(risk="exact"), data)
-    refuses(model, {"batch_size": 8}, 'risk="exact" needs all rows', data)
+    refuses(model, {"batch_size": 8}, 'risk="exact" needs updates on all rows', data)
     model.set_params(batch_size=40).fit(*data)  # all rows at a time
     assert model.n_probes_ == 0
 

@@ -10,7 +10,7 @@ import skacv
 
 # What the package takes of scikit-learn, which imports NumPy, SciPy and joblib.
 SCIKIT_LEARN = (
-    "from sklearn import compose, ensemble, feature_selection, impute, "
+    "from sklearn import compose, ensemble, feature_selection, impute, isotonic, "
     "linear_model, metrics, "
     "model_selection, multioutput, pipeline, preprocessing, svm"
 )

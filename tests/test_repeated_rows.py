@@ -199,9 +199,9 @@ def test_a_list_has_the_same_rows_in_every_model(rng):
         ([(range(30), range(30, 60)), (range(40), [3, 50])], "Fold 1 .* such as row 3"),
         ([(range(30), range(30, 61))], "Fold 0 .* beyond the 60"),
         ([(range(30), [-1])], "Fold 0 .* beyond the 60"),
-        ([(range(30), [40.0])], "Fold 0 .* integers"),
-        ([(range(30), [[40, 41]])], "Fold 0 .* one dimension"),
-        ([(range(30), np.ones(20, dtype=bool))], "Fold 0 .* integers"),
+        ([(range(30), [40.0])], "Fold 0 .*integers"),
+        ([(range(30), [[40, 41]])], "Fold 0 .* 1d array"),
+        ([(range(30), np.ones(20, dtype=bool))], "Fold 0 .*integers"),
     ],
 )
 @pytest.mark.parametrize("name", ["lasso", "trees"])

@@ -213,7 +213,7 @@ def test_a_kernel_that_is_not_positive_to_rounding_is_warned_of(rng):
         random_state=0,
     )
     with pytest.warns(
-        ConvergenceWarning, match="rounding of float32 the kernel is not"
+        ConvergenceWarning, match="rounding in float32, the kernel is not"
     ):
         model.fit(X, np.sin(8 * X[:, 0]))
     assert model.train_path_[-1] > 2 * model.train_path_.min()

@@ -420,7 +420,7 @@ def test_arrays_of_numbers_are_left_as_they_are(rng):
         (frame(x=[1.0, np.inf]), ValueError, "X contains infinity"),
         (np.array([[1.0], [-np.inf]]), ValueError, "X contains infinity"),
         (np.array([[1j], [2j]]), ValueError, "Complex data not supported"),
-        (pd.Series([1.0, 2.0]), ValueError, "Expected 2D array"),
+        (pd.Series([1.0, 2.0]), ValueError, "Expected a 2-dimensional container"),
         ([1.0, 2.0], ValueError, "Expected 2D array"),
         (frame(x=[1.0, 1.0], y=["a", "b"]), ValueError, "x: all values are the same"),
         (sparse.csr_matrix((5000, 5000)), ValueError, "sparse .* too large"),

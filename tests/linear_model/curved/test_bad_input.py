@@ -121,7 +121,7 @@ def test_a_fold_without_a_class_is_refused(rng):
     [
         ({0: 0, 1: 0}, "positive for at least two classes"),
         ({0: 0, 1: 0, 2: 3}, "positive for at least two classes"),
-        ({0: -1, 1: 1.5}, "not negative"),
+        ({0: -1, 1: 1.5}, "nonnegative"),
         ({0: np.nan}, "finite"),
         ({0: np.inf}, "finite"),
     ],

@@ -147,9 +147,9 @@ def test_a_grid_changes_the_member_it_names(data):
 @pytest.mark.parametrize(
     ("estimator", "grid", "message"),
     [
-        ([], None, "pairs of a name"),
-        ([IterativeRidge()], None, "pairs of a name"),
-        ([(1, IterativeRidge())], None, "pairs of a name"),
+        ([], None, "pair of a name"),
+        ([IterativeRidge()], None, "pair of a name"),
+        ([(1, IterativeRidge())], None, "pair of a name"),
         ([("a", IterativeRidge()), ("a", TrajectoryLasso())], None, "not unique"),
         ([("a__b", IterativeRidge())], None, "must not contain __"),
         ([("rule", IterativeRidge())], None, "conflict with constructor"),
@@ -159,8 +159,8 @@ def test_a_grid_changes_the_member_it_names(data):
             None,
             "'a' is a regressor, 'b' is a classifier",
         ),
-        ([("a", IterativeRidge())], {"alpha": [1.0]}, "one of 'a'"),
-        ([("a", IterativeRidge())], {"b__alpha": [1.0]}, "one of 'a'"),
+        ([("a", IterativeRidge())], {"alpha": [1.0]}, "with a name from 'a'"),
+        ([("a", IterativeRidge())], {"b__alpha": [1.0]}, "with a name from 'a'"),
         ([("a", IterativeRidge())], {"a__gamma": [1.0]}, "Invalid parameter 'gamma'"),
         ([("a", IterativeRidge(alpha=-1.0))], None, "'alpha'"),
     ],
