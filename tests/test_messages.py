@@ -276,7 +276,7 @@ CHOOSING = [
 ]
 # An estimator, a parameter that chooses by a name, and the longest of the names.
 CHOICES = [
-    (model, name, max(one.options, key=len))
+    (model, name, max(sorted(one.options), key=len))
     for model in CHOOSING
     for name, constraints in model._parameter_constraints.items()
     for one in constraints
