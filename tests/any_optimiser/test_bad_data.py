@@ -37,7 +37,7 @@ def test_stopped(Regressor, case, fitted, rng):  # noqa: F811
 
 def test_weights_are_refused(Regressor, rng):  # noqa: F811
     X, y = good(rng)
-    message = "Regressor.fit.. got unexpected arguments: sample_weight. .* accepts groups"
+    message = "got unexpected arguments: sample_weight. .* accepts groups"
     for model in (Regressor(max_iter=3), TrajectoryEarlyStoppingCV(Regressor())):
         with pytest.raises(TypeError, match=message):
             model.fit(X, y, sample_weight=np.ones(len(y)))
