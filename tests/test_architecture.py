@@ -49,30 +49,31 @@ def test_every_module_is_in_the_design():
         assert path.name.startswith("__init__") or path.name in listed, path
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_imports_go_one_way(path):
-    own = layer(path.parts)
-    for name in imported(path):
-        parts = name.split(".")
-        if parts[0] != "skacv" or own is None:
+def test_imports_go_one_way():
+    for path in MODULES:
+        own = layer(path.parts)
+        for name in imported(path):
+            parts = name.split(".")
+            if parts[0] != "skacv" or own is None:
+                continue
+            other = layer(parts[1:])
+            assert other is None or other <= own, f"{path} imports {name}"
+
+
+def test_lower_layers_do_without_scikit_learn():
+    for path in MODULES:
+        if path.parts[0] in ("optim", "risk"):
+            roots = {name.split(".")[0] for name in imported(path)}
+            assert "sklearn" not in roots, path
+
+
+def test_private_imports_stay_in_compat():
+    for path in MODULES:
+        if path.name == "_compat.py":
             continue
-        other = layer(parts[1:])
-        assert other is None or other <= own, f"{path} imports {name}"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_lower_layers_do_without_scikit_learn(path):
-    if path.parts[0] in ("optim", "risk"):
-        assert not [n for n in imported(path) if n.split(".")[0] == "sklearn"]
-
-
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_private_imports_stay_in_compat(path):
-    if path.name == "_compat.py":
-        return
-    for name in imported(path):
-        private = any(part.startswith("_") for part in name.split("."))
-        assert not (name.startswith("sklearn") and private), f"{path} imports {name}"
+        for name in imported(path):
+            private = any(part.startswith("_") for part in name.split("."))
+            assert not (name.startswith("sklearn") and private), f"{path}: {name}"
 
 
 # Layers that an extra brings, and what nothing else may import.
@@ -84,11 +85,11 @@ EXTRAS = {
 }
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_libraries_of_extras_are_imported_by_their_layer_alone(path):
-    roots = {name.split(".")[0] for name in imported(path)}
-    for extra, libraries in EXTRAS.items():
-        assert path.parts[0] == extra or not roots & libraries, path
+def test_libraries_of_extras_are_imported_by_their_layer_alone():
+    for path in MODULES:
+        roots = {name.split(".")[0] for name in imported(path)}
+        for extra, libraries in EXTRAS.items():
+            assert path.parts[0] == extra or not roots & libraries, path
 
 
 def test_the_package_does_without_the_libraries_of_extras():
@@ -97,6 +98,7 @@ def test_the_package_does_without_the_libraries_of_extras():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT.parent)
 
 
+OWN = {"self", "cls"}
 # What estimators inherit from scikit-learn and have no business to use.
 INHERITED = {
     name
@@ -106,50 +108,49 @@ INHERITED = {
 }
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_private_attributes_stay_in_compat(path):
-    if path.name == "_compat.py":
-        return
-    nodes = ast.walk(ast.parse((ROOT / path).read_text()))
-    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    assert not used & INHERITED
+def test_private_attributes_stay_in_compat():
+    for path in MODULES:
+        if path.name == "_compat.py":
+            continue
+        nodes = ast.walk(ast.parse((ROOT / path).read_text()))
+        used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        assert not used & INHERITED, path
 
 
-@pytest.mark.parametrize("name", skacv.__all__)
-def test_public_names_are_documented(name):
-    public = getattr(skacv, name)
-    assert public.__doc__
-    assert "Examples" in public.__doc__
+def test_public_names_are_documented():
+    for name in skacv.__all__:
+        doc = getattr(skacv, name).__doc__
+        assert doc, name
+        assert "Examples" in doc, name
 
 
-def methods_of(name):
+def methods_of(public):
     """Public methods of a class, inherited ones too."""
-    public = getattr(skacv, name)
     named = [method for method in dir(public) if not method.startswith("_")]
     return [method for method in named if callable(getattr(public, method))]
 
 
-@pytest.mark.parametrize(
-    ("name", "method"),
-    [(name, method) for name in skacv.__all__ for method in methods_of(name)],
-)
-def test_methods_are_documented_with_their_parameters(name, method):
-    function = getattr(getattr(skacv, name), method)
-    assert function.__doc__
-    taken = [p for p in signature(function).parameters if p not in ("self", "cls")]
-    # scikit-learn writes those of metadata routing itself.
-    if taken and not method.endswith("_request"):
-        section = function.__doc__.split("Parameters\n")[1]
-        assert all(parameter in section for parameter in taken)
+def test_methods_are_documented_with_their_parameters():
+    for name in skacv.__all__:
+        public = getattr(skacv, name)
+        for method in methods_of(public):
+            function = getattr(public, method)
+            assert function.__doc__, f"{name}.{method}"
+            taken = [p for p in signature(function).parameters if p not in OWN]
+            # scikit-learn writes those of metadata routing itself.
+            if taken and not method.endswith("_request"):
+                section = function.__doc__.split("Parameters\n")[1]
+                missing = [parameter for parameter in taken if parameter not in section]
+                assert not missing, f"{name}.{method}"
 
 
-@pytest.mark.parametrize("name", skacv.__all__)
-def test_properties_are_documented(name):
-    public = getattr(skacv, name)
-    for attribute in dir(public):
-        is_property = isinstance(getattr_static(public, attribute), property)
-        if is_property and not attribute.startswith("_"):
-            assert getattr(public, attribute).__doc__, f"{name}.{attribute}"
+def test_properties_are_documented():
+    for name in skacv.__all__:
+        public = getattr(skacv, name)
+        for attribute in dir(public):
+            is_property = isinstance(getattr_static(public, attribute), property)
+            if is_property and not attribute.startswith("_"):
+                assert getattr(public, attribute).__doc__, f"{name}.{attribute}"
 
 
 # ------------------------------------------------------------------ one loop
@@ -203,18 +204,6 @@ def loops_that_move(source):
     }
 
 
-def enumerators(source):
-    """Functions in which a loop goes through updates: of a run, or of a phase."""
-    iterated = {"updates", "updates_from"}
-    return {
-        name
-        for name, function in functions_of(source)
-        for node in ast.walk(function)
-        if isinstance(node, (ast.For, ast.comprehension))
-        and iterated & set(called_methods(node.iter))
-    }
-
-
 def in_engine(find):
     """What is found in skacv/optim and skacv/risk, by file."""
     return {
@@ -235,21 +224,6 @@ def test_one_loop_takes_updates():
     }
 
 
-def test_the_updates_of_a_run_are_gone_through_by_few():
-    """A loop over updates that calls its own functions would be one of these."""
-    assert in_engine(enumerators) == {
-        ("optim/trajectory.py", "updates_of"),
-        ("optim/trajectory.py", "Trajectory.followed_by"),  # by iterate()
-        ("risk/left_out/replicas.py", "replayed"),  # by iterate()
-        ("risk/left_out/linearised.py", "replayed_steps"),  # and batch by batch
-        # These look at what was taken, and move nothing.
-        ("optim/trajectory.py", "Trajectory.batches"),
-        ("risk/inference/scores.py", "SingleBatches.updates"),
-        ("risk/left_out/spectral.py", "SpectralReplay.__init__"),
-        ("risk/memory/tangents.py", "_working_sets"),
-    }
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -262,10 +236,3 @@ def test_the_updates_of_a_run_are_gone_through_by_few():
 def test_a_second_loop_is_found(body):
     source = "class Own:\n  def loop(self):\n" + indent(body, "    ")
     assert loops_that_move(source) == {"Own.loop"}
-
-
-def test_a_second_way_through_the_updates_is_found():
-    body = "for taken in trajectory.updates():\n    self.step(taken)"
-    source = "class Own:\n  def loop(self):\n" + indent(body, "    ")
-    assert enumerators(source) == {"Own.loop"}
-    assert not loops_that_move(source)

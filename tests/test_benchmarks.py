@@ -1,10 +1,7 @@
-"""Benchmarks ask a question each, and take the names that the manual says."""
+"""Benchmarks take the names that the manual says, and compare both sides."""
 
-import ast
 import re
 from pathlib import Path
-
-import pytest
 
 from benchmarks import __main__ as speed
 from benchmarks import comparison, peers
@@ -15,14 +12,6 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 NAMES = {"": speed.BENCHMARKS, ".studies": studies.STUDIES, ".peers": peers.BENCHMARKS}
 COMMAND = re.compile(r"`python -m benchmarks(\.\w+)?((?: [\w-]+)*)[^`]*`")
-# Neither questions nor commands: the frame, data, and what writes pages of the manual.
-FRAME = {"__init__.py", "framework.py", "data.py", "real_data.py", "comparison.py"}
-QUESTIONS = [path for path in FOLDER.rglob("*.py") if path.name not in FRAME]
-
-
-@pytest.mark.parametrize("path", sorted(QUESTIONS), ids=lambda path: path.stem)
-def test_a_file_begins_with_its_question(path):
-    assert "?" in ast.get_docstring(ast.parse(path.read_text())).partition("\n\n")[0]
 
 
 def test_every_command_of_the_manual_is_there():

@@ -19,8 +19,6 @@ from sklearn.ensemble import (
 import skacv
 from skacv._estimator.docstrings import NAMES, VALUE, documented, entries
 
-from .test_words import faults
-
 CLASSES = [
     found
     for found in (getattr(skacv, name) for name in skacv.__all__)
@@ -139,13 +137,6 @@ def test_every_name_in_braces_is_filled_in(cls):
     assert not VALUE.search(doc)
     methods = [getattr(cls, name, None) for name in dir(cls) if name[0] != "_"]
     assert not any(NAMES.search(getdoc(method) or "") for method in methods)
-
-
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_what_users_read_is_in_plain_words(cls):
-    public = [getattr(cls, name, None) for name in dir(cls) if name[0] != "_"]
-    for member in [cls, *public]:
-        assert faults(getdoc(member) or "") == []
 
 
 SOME = entries("""

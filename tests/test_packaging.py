@@ -46,7 +46,7 @@ def test_hooks_run_the_ruff_of_the_dev_extra():
 
 def test_the_workflow_runs_targets_that_there_are():
     targets = re.findall(r"target: \[?([\w-]+)", WORKFLOW)
-    assert len(targets) == 7
+    assert targets
     made = re.findall(
         r"^([\w-][\w -]*):", (ROOT / "Makefile").read_text(), re.MULTILINE
     )
