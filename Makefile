@@ -14,7 +14,7 @@ PYTEST := python -m pytest -n auto
 # and as it did before.
 PROCESSORS := Prescott Sandybridge Haswell
 LOOPS := X86_V3 X86_V4 AVX512_ICL AVX2 FMA3 AVX512F AVX512CD AVX512_SKX
-NUMERICAL := tests/kernel tests/linear_model tests/model_selection tests/optim tests/risk tests/tables tests/test_conditioning.py tests/test_drop_record.py tests/test_extending.py tests/test_fitted_state.py tests/test_repeated_rows.py tests/test_sparse_entries.py tests/test_warm_start.py
+NUMERICAL := tests/converged tests/kernel tests/linear_model tests/model_selection tests/optim tests/risk tests/tables tests/test_conditioning.py tests/test_drop_record.py tests/test_extending.py tests/test_fitted_state.py tests/test_repeated_rows.py tests/test_sparse_entries.py tests/test_warm_start.py
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
@@ -46,7 +46,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
 	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py
-	$(EXTRAS)/bin/$(PYTEST) tests/staged/boosters tests/tables
+	$(EXTRAS)/bin/$(PYTEST) tests/staged/boosters tests/tables tests/model_selection/defaults
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k scale
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py

@@ -46,6 +46,7 @@ from skacv.model_selection import (
     Estimate,
     FinishedRun,
     RecordsTrajectory,
+    TablePipeline,
     register_estimate,
     unregister_estimate,
 )
@@ -98,7 +99,6 @@ from skacv.optim.updates import (
     Update,
 )
 from skacv.optim.user import Arguments, UserUpdate
-from skacv.tables import TablePipeline
 
 if TYPE_CHECKING:  # they need extras
     from skacv import jax, torch

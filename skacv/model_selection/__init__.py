@@ -7,8 +7,9 @@ from .._estimator.estimates.readers import (
     unregister_estimate,
 )
 from .._estimator.estimates.recording import RecordsTrajectory
-from .approximate_loo import ApproximateLOO, approximate_loo
+from ..converged.approximate_loo import ApproximateLOO, approximate_loo
 from .conformalized_quantiles import ConformalizedQuantiles
+from .defaults.pipeline import TablePipeline
 from .early_stopping import TrajectoryEarlyStoppingCV
 from .self_stopping import SelfStoppingClassifier, SelfStoppingRegressor
 
@@ -20,6 +21,7 @@ __all__ = [
     "RecordsTrajectory",
     "SelfStoppingClassifier",
     "SelfStoppingRegressor",
+    "TablePipeline",
     "TrajectoryEarlyStoppingCV",
     "approximate_loo",
     "register_estimate",

@@ -34,8 +34,8 @@ from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRe
 from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES
 from ..staged import Staged
 from ..tables.cells import may_be_dense
-from ..tables.strongest_columns import StrongestColumns
-from ..tables.views import n_tree_columns
+from .defaults.strongest_columns import StrongestColumns
+from .defaults.views import n_tree_columns
 
 # Each tree of a forest has so many rows, or a fiftieth of all, if these are more: trees
 # of different rows differ more, and their mean loses little.

@@ -59,7 +59,7 @@ from .criteria import (
     automatic,
     index_of_least,
 )
-from .encoded import EncodedTable
+from .defaults.encoded import EncodedTable
 from .failures import Failed, Failure, attempt, raise_first, warn_of_failures
 from .fit_report import FitReport
 from .members import (

@@ -1,7 +1,7 @@
 """Estimates of the risk of every iterate, from a recorded run.
 
-Three ways to read: the memory matrix, rows or folds left out along the run, and
-leave-one-out of a converged model. What to read first, reader by reader:
+Two ways to read: the memory matrix, and rows or folds left out along the run. What to
+read first, reader by reader:
 
 ==============================  ======================  ============================
 entry point                     exactness               what it stands on
@@ -17,8 +17,6 @@ entry point                     exactness               what it stands on
 ``left_out.linearised``         linearised, curved      ``row_replicas``
                                 losses
 ``intervals``                   of held-out residuals
-``converged.newton``            one Newton step,        ``hessian``, ``randomised``,
-                                exact for ridge         ``hinge``
 ==============================  ======================  ============================
 
 All of them are functions of a problem and its run, and refuse a run that they cannot

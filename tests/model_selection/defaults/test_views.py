@@ -34,10 +34,9 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv._compat import target_encoder
-from skacv.tables.views import MOST_ONE_HOT, view_for
+from skacv.model_selection.defaults.views import MOST_ONE_HOT, view_for
 from tests.cases import covering
-
-from .frames import CITIES, TABLES
+from tests.tables.frames import CITIES, TABLES
 
 COLUMNS = {"standardize": True}
 SEED = {"random_state": 0}

@@ -9,10 +9,10 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from skacv import Staged, TableEncoder
-from skacv.tables.views import view_for
+from skacv.model_selection.defaults.views import view_for
 from tests.staged.boosters.cases import PLAIN, booster
+from tests.tables.frames import TABLES
 
-from .frames import TABLES
 from .test_views import Encoded, streets, target
 
 CITY = ["city", "street"]

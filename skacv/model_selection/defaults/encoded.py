@@ -9,17 +9,17 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from .._compat import is_foreign
-from .._estimator.collections import is_collection
-from .._estimator.data.checks import has_missing, has_sparse_columns
-from .._estimator.data.row_summary import RowSummary
-from .._estimator.delegation import weights_for
-from .._estimator.parameters import are_same, is_auto
-from .._warnings import warn
-from ..tables import TableEncoder
-from ..tables.cells import may_be_dense
-from ..tables.pipeline import TablePipeline
-from ..tables.views import view_for
+from ..._compat import is_foreign
+from ..._estimator.collections import is_collection
+from ..._estimator.data.checks import has_missing, has_sparse_columns
+from ..._estimator.data.row_summary import RowSummary
+from ..._estimator.delegation import weights_for
+from ..._estimator.parameters import are_same, is_auto
+from ..._warnings import warn
+from ...tables import TableEncoder
+from ...tables.cells import may_be_dense
+from .pipeline import TablePipeline
+from .views import view_for
 
 
 def is_table(X):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...optim.penalties import Penalty
-from ...optim.problem import Problem
+from ..optim.penalties import Penalty
+from ..optim.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from .._compat import target_encoder
-from .._estimator.estimates.recording import RecordsTrajectory
-from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
-from ..staged import Staged
-from ..staged.adapters import (
+from ..._compat import target_encoder
+from ..._estimator.estimates.recording import RecordsTrajectory
+from ...kernel import KernelEigenProClassifier, KernelEigenProRegressor
+from ...staged import Staged
+from ...staged.adapters import (
     Baggings,
     Forests,
     HistBoosting,
@@ -19,11 +19,11 @@ from ..staged.adapters import (
     RefitAdapter,
     staged_adapter_of,
 )
-from ..staged.catboost_boosters import CatBoost
-from ..staged.lightgbm_boosters import LightGBM
-from ..staged.run import cloned
-from ..staged.xgboost_boosters import XGBoost
-from .one_hot import OneHotCodes, numbers_and_categories
+from ...staged.catboost_boosters import CatBoost
+from ...staged.lightgbm_boosters import LightGBM
+from ...staged.run import cloned
+from ...staged.xgboost_boosters import XGBoost
+from ...tables.one_hot import OneHotCodes, numbers_and_categories
 from .parts import Parts, TargetMeans
 from .strongest_columns import StrongestColumns
 

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
-from ...optim.blocks import LARGE_BYTES, blocks
-from ...optim.problem import hessian
+from ..optim.blocks import LARGE_BYTES, blocks
+from ..optim.problem import hessian
 
 
 def factor(local):

@@ -14,7 +14,7 @@ rarely holds with many more columns than rows; here they are looked up.
 
 import numpy as np
 
-from ...optim.blocks import LARGE_BYTES, blocks
+from ..optim.blocks import LARGE_BYTES, blocks
 from .expansion import expansion
 from .hessian import factor, placed
 

@@ -21,10 +21,10 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 
 from skacv import Staged, TableEncoder, TrajectoryEarlyStoppingCV
 from skacv._compat import target_encoder
+from skacv.model_selection.defaults.parts import FOLDS, Parts, TargetMeans
+from skacv.model_selection.defaults.strongest_columns import StrongestColumns
 from skacv.model_selection.portfolios import TableInfo, classification, regression
 from skacv.tables.one_hot import OneHotCodes
-from skacv.tables.parts import FOLDS, Parts, TargetMeans
-from skacv.tables.strongest_columns import StrongestColumns
 
 N_ROWS, N_GARBAGE = 90, 30
 LEVELS = np.array([f"level {k}" for k in range(14)])

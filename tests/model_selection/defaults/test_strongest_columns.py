@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor, Staged
 from skacv.model_selection import portfolios
+from skacv.model_selection.defaults.strongest_columns import StrongestColumns
 from skacv.model_selection.portfolios import PORTFOLIOS, TableInfo
-from skacv.tables.strongest_columns import StrongestColumns
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skacv import IterativeRidge, approximate_loo
-from skacv.model_selection.fitted_models import adapter_of
-from skacv.risk.converged.second_step import second_step
+from skacv.converged.fitted_models import adapter_of
+from skacv.converged.second_step import second_step
 from tests.refits import logistic, outcome, refitted
 
 from .cases import labels_of

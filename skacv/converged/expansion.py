@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
-from ...optim.arrays import design_of
-from ...optim.design import Design
-from ...optim.row_space import row_space
+from ..optim.arrays import design_of
+from ..optim.design import Design
+from ..optim.row_space import row_space
 
 
 class Expansion(NamedTuple):

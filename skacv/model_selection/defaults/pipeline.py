@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from .._compat import available_if
-from .._estimator.delegation import weights_for
-from .._estimator.estimates.fitted_state import without_record
-from .._typing import Method
+from ..._compat import available_if
+from ..._estimator.delegation import weights_for
+from ..._estimator.estimates.fitted_state import without_record
+from ..._typing import Method
 
 MODEL = "model"
 

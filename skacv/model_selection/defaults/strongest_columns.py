@@ -6,9 +6,9 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._estimator.data.checks import rows_that_count
-from .._estimator.parameters import set_parameters
-from ..optim.blocks import LARGE_BYTES, blocks
+from ..._estimator.data.checks import rows_that_count
+from ..._estimator.parameters import set_parameters
+from ...optim.blocks import LARGE_BYTES, blocks
 
 
 class StrongestColumns(SelectorMixin, BaseEstimator):

@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import KFold
 
-from .._estimator.data.checks import copies_of, validated_weights
-from .._estimator.delegation import weights_for
-from .._estimator.parameters import set_parameters
-from .one_hot import distinct
+from ..._estimator.data.checks import copies_of, validated_weights
+from ..._estimator.delegation import weights_for
+from ..._estimator.parameters import set_parameters
+from ...tables.one_hot import distinct
 
 # Folds of training rows for weighted means of y.
 FOLDS = KFold(5, shuffle=True, random_state=0)

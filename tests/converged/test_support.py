@@ -9,12 +9,12 @@ from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
 from skacv import approximate_loo
-from skacv.model_selection.fitted_models import adapter_of
+from skacv.converged.expansion import expansion
+from skacv.converged.fitted_models import adapter_of
+from skacv.converged.hessian import factor
+from skacv.converged.newton import newton_step
+from skacv.converged.support import deviations_without, support_changes
 from skacv.optim.losses import Logistic, Multinomial, SquaredError
-from skacv.risk.converged.expansion import expansion
-from skacv.risk.converged.hessian import factor
-from skacv.risk.converged.newton import newton_step
-from skacv.risk.converged.support import deviations_without, support_changes
 from tests.refits import logistic
 
 from .test_converged import model_of

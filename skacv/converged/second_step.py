@@ -8,7 +8,7 @@ gradient where the first one has led, shows by how much.
 
 import numpy as np
 
-from ...optim.blocks import LARGE_BYTES, blocks
+from ..optim.blocks import LARGE_BYTES, blocks
 from .expansion import expansion
 from .hessian import factor, leverages
 from .support import deviations_without

@@ -19,13 +19,13 @@ from .._estimator.devices import in_numpy
 from .._typing import RandomState
 from .._warnings import warn
 from ..optim.losses import Logistic, Multinomial, Poisson
-from ..risk.converged.hinge import HingeModel, support_stays
-from ..risk.converged.newton import infinitesimal_jackknife, newton_step
-from ..risk.converged.randomised import Probes, randomized_leverages
-from ..risk.converged.second_step import second_step
-from ..risk.converged.support import has_kinks, support_changes
 from ..risk.held_out_rows import mean_with_error
 from .fitted_models import adapter_of
+from .hinge import HingeModel, support_stays
+from .newton import infinitesimal_jackknife, newton_step
+from .randomised import Probes, randomized_leverages
+from .second_step import second_step
+from .support import has_kinks, support_changes
 
 # From these leverages on a first-order step is half as long as it should be, and probes
 # do not resolve 1 - leverage.

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
-from ...optim.blocks import MEMORY_BYTES
-from ..random_labels import random_signs
+from ..optim.blocks import MEMORY_BYTES
+from ..risk.random_labels import random_signs
 from .expansion import expansion, reduced
 from .hessian import ConjugateGradients, cholesky_factor, factor
 from .model import HeldOut

@@ -30,9 +30,8 @@ from ..optim.losses import (
 )
 from ..optim.penalties import L1, ElasticNet, SquaredL2
 from ..optim.problem import Problem
-from ..risk.converged.hinge import Hinge, HingeModel
-from ..risk.converged.model import ConvergedModel
-from .encoded import dense
+from .hinge import Hinge, HingeModel, dense
+from .model import ConvergedModel
 
 
 class Line(NamedTuple):

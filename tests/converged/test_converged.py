@@ -9,6 +9,12 @@ from scipy.optimize import minimize
 from scipy.stats import truncnorm
 from sklearn.svm import SVC, LinearSVC
 
+from skacv.converged.expansion import expansion, reduced
+from skacv.converged.hessian import ConjugateGradients, Spectrum, factor
+from skacv.converged.hinge import Hinge, HingeModel, support_stays
+from skacv.converged.model import ConvergedModel
+from skacv.converged.newton import infinitesimal_jackknife, newton_step
+from skacv.converged.randomised import Probes, randomized_leverages, truncated_mean
 from skacv.optim.arrays import design_of
 from skacv.optim.families import Weighted, except_last
 from skacv.optim.losses import (
@@ -24,12 +30,6 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov
 from skacv.optim.trajectory import Phase
-from skacv.risk.converged.expansion import expansion, reduced
-from skacv.risk.converged.hessian import ConjugateGradients, Spectrum, factor
-from skacv.risk.converged.hinge import Hinge, HingeModel, support_stays
-from skacv.risk.converged.model import ConvergedModel
-from skacv.risk.converged.newton import infinitesimal_jackknife, newton_step
-from skacv.risk.converged.randomised import Probes, randomized_leverages, truncated_mean
 
 N_CLASSES = 3
 

@@ -1,0 +1,1 @@
+"""What each member takes of a table, and the members where none are given."""
