@@ -625,13 +625,14 @@ def test_every_example_has_its_claims_tested():
 
 
 @pytest.fixture
-def no_figures_are_left():
+def no_other_figures():
+    plt.close("all")  # those of other tests in this process
     yield
     plt.close("all")
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_figures_are_left")
+@pytest.mark.usefixtures("no_other_figures")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("example", CLAIMS)
 def test_study_says_what_it_shows(example, capsys):

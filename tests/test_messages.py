@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier as Boosted
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from skacv import (
@@ -165,6 +166,55 @@ def test_unknown_parameters(kind):
         f"{kind.__name__} has no parameter 'n_estimators': it has"
     )
     assert "param_grid" in message
+
+
+@pytest.mark.parametrize(
+    ("inner", "name"),
+    [
+        (Boosted(), "learning_rate"),
+        (make_pipeline(StandardScaler(), Boosted()), "standardscaler__with_mean"),
+    ],
+)
+def test_parameters_of_the_estimator_without_their_prefix(inner, name):
+    model = TrajectoryEarlyStoppingCV(inner)
+    with pytest.raises(ValueError, match="Invalid parameter") as found:
+        model.set_params(**{name: 0.5})
+    (note,) = found.value.__notes__
+    assert f"write 'estimator__{name}'" in note
+    model.set_params(**{f"estimator__{name}": 0.5})
+    with pytest.raises(ValueError, match="Invalid parameter") as found:
+        model.set_params(nothing=3)
+    assert not hasattr(found.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    ("model", "lacks", "has"),
+    [
+        (Staged(Boosted(max_iter=2)), "predict_interval", "predict_set"),
+        (Staged(RandomForestRegressor(2)), "predict_set", "predict_interval"),
+        (
+            TrajectoryEarlyStoppingCV(
+                make_pipeline(StandardScaler(), Boosted(max_iter=2))
+            ),
+            "predict_interval",
+            "predict_set",
+        ),
+        (TrajectoryEarlyStoppingCV(LASSO), "predict_set", "predict_interval"),
+    ],
+)
+def test_regressors_have_intervals_and_classifiers_sets(model, lacks, has, rng):
+    X, y = drawn(rng)
+    model = clone(model).fit(X, y > 0 if is_classifier(model) else y)
+    with pytest.raises(AttributeError, match=f"it has {has}"):
+        getattr(model, lacks)
+
+
+@pytest.mark.parametrize(
+    "model", [SelfStoppingRegressor(), TrajectoryEarlyStoppingCV(LASSO)]
+)
+def test_the_class_that_was_called_requires_y(model, rng):
+    message = said(clone(model).fit, drawn(rng)[0])
+    assert message.startswith(f"{type(model).__name__} requires y to be passed")
 
 
 def test_no_member_takes_the_data(rng):

@@ -20,11 +20,11 @@ def _estimator_has(name):
     def check(self):
         if "estimator_" in vars(self):
             if not hasattr(self.estimator_, name):
-                model = class_of(self.estimator_)
+                model = class_of(last_step(self.estimator_)[0])
                 counterpart = COUNTERPARTS.get(name, "")
                 has = hasattr(self.estimator_, counterpart)
                 hint = f"; it has {counterpart}" if has else ""
-                raise AttributeError(f"The chosen model, {model}, has no {name}{hint}.")
+                raise AttributeError(f"the chosen model, {model}, has no {name}{hint}")
             return True
         return all(hasattr(member, name) for _, member in self._members())
 

@@ -15,6 +15,7 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
+from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import (
     MOST_OF_CHOICE,
@@ -321,6 +322,11 @@ class TrajectoryEarlyStoppingCV(
             the task is unclear, or the criterion is NaN everywhere; this object is then
             unchanged. If all candidates fail, the first error is raised.
         """
+        if y is None and not isinstance(X, RowSummary):
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is "
+                "None."
+            )
         search = Search(self, X, y, {"sample_weight": sample_weight, **params})
         search.choose()
         vars(self).update(search.fitted_attributes(), _dropped=())

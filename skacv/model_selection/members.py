@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import joblib
 import numpy as np
@@ -478,6 +478,31 @@ class ComposedOfMembers(Composition):
     _parts = "estimator"
     # Whether this fit, on a sample of rows, is to find which default members to run.
     _is_trial = False
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this object and of its estimators.
+
+        Parameters
+        ----------
+        **params : dict
+            Those of a single estimator are ``estimator__parameter``, those of
+            estimators in a list ``name__parameter``.
+
+        Returns
+        -------
+        self : object
+        """
+        try:
+            return super().set_params(**params)
+        except ValueError as error:
+            # Those of an estimator, or of a step of a pipeline, without the prefix.
+            for name in sorted(params.keys() - self.get_params().keys()):
+                if f"estimator__{name}" in self.get_params():
+                    error.add_note(
+                        f"{name!r} is a parameter of the estimator inside of "
+                        f"{type(self).__name__}: write 'estimator__{name}'."
+                    )
+            raise
 
     def __sklearn_clone__(self):
         """A clone, even if scikit-learn refuses to clone the estimators."""

@@ -110,13 +110,14 @@ class TableInfo:
         if strings:
             raise ValueError(
                 f"Columns {strings} of X contain strings, but encoder=None passes "
-                "them on unchanged: encoder='auto' encodes them."
+                "them on unchanged: encoder='auto' or a TableEncoder encodes them."
             )
         times = [name for name, dtype in X.dtypes.items() if dtype.kind in "mM"]
         if times:
             raise ValueError(
                 f"Columns {times} of X contain dates or durations, but encoder=None "
-                "passes them on unchanged: encoder='auto' encodes them."
+                "passes them on unchanged: encoder='auto' or a TableEncoder encodes "
+                "them."
             )
         return replace(
             self,

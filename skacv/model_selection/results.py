@@ -36,7 +36,7 @@ class ComparedResults:
     """
 
     def leaderboard(self) -> Any:
-        """Rank the members and their blend by one metric, the best first.
+        """Rank the members and their blend by one metric, best first.
 
         A member appears with its best combination of ``param_grid``; ``cv_results_``
         has them all. The metric is the loss of the members (the log loss for a blend of

@@ -276,7 +276,8 @@ class Passes(SnapshotAdapter):
         return (
             f"{name} uses one step size for all columns, whose root mean squares "
             f"range from {scales.min():.3g} to {scales.max():.3g}: put a "
-            f"StandardScaler before it: make_pipeline(StandardScaler(), {name}())."
+            "StandardScaler before it, as in make_pipeline(StandardScaler(), "
+            f"{name}())."
         )
 
     def grow(self, n_stages, X, y, params):

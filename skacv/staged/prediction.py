@@ -37,6 +37,21 @@ def _inner_has(name):
     return lambda self: hasattr(vars(self).get("estimator_", self.estimator), name)
 
 
+def _has_intervals(staged):
+    """Whether the estimator is a regressor; classifiers have sets instead."""
+    if not is_regressor(staged):
+        instead = "; it has predict_set" if hasattr(staged, "predict_set") else ""
+        raise AttributeError(f"only regressors have intervals{instead}")
+    return True
+
+
+def _has_sets(staged):
+    """Whether the estimator has probabilities; regressors have intervals instead."""
+    if is_regressor(staged):
+        raise AttributeError("only classifiers have sets; it has predict_interval")
+    return _inner_has("predict_proba")(staged)
+
+
 class PredictsByStages(FittedState):
     """Predictions by the stages in use, and by every number of stages."""
 
@@ -263,7 +278,7 @@ class PredictsByStages(FittedState):
         params = routed(self, "score", "estimator", "score", params)
         return self._predictions("score", X, y, **params)
 
-    @available_if(is_regressor)
+    @available_if(_has_intervals)
     @documented(INTERVALS)
     @takes_coverage
     def predict_interval(
@@ -317,7 +332,7 @@ class PredictsByStages(FittedState):
         method = "scaled" if method == "auto" else method
         return intervals_of(self, X, coverage, method)
 
-    @available_if(_inner_has("predict_proba"))
+    @available_if(_has_sets)
     @documented(SETS)
     @takes_coverage
     def predict_set(

@@ -65,13 +65,14 @@ class WithoutRecord:
         try:
             return object.__getattribute__(self, name)
         except AttributeError as error:
-            reason = None
+            # Why a method is not available stands in another error.
+            reason = error.__cause__
             # scikit-learn looks for names of columns in every fit.
             if name.endswith("_") and name != "feature_names_in_":
                 reason = self._why_missing(name)
             if reason is None:
                 raise
-            raise AttributeError(f"{error}: {reason}.") from None
+            raise AttributeError(f"{error}: {reason}.") from error.__cause__
 
     def _why_missing(self, name):
         """Why a fitted attribute is missing, or what to do; None if unknown."""

@@ -163,4 +163,4 @@ def test_intervals_of_classes_and_sets_of_numbers_name_each_other(rng):
         stopped = TrajectoryEarlyStoppingCV(model, random_state=0).fit(X, target)
         with pytest.raises(AttributeError) as raised:
             getattr(stopped, lacks)
-        assert f"has no {lacks}; it has {has}." in str(raised.value.__cause__)
+        assert f"has no {lacks}; it has {has}." in str(raised.value)
