@@ -3,10 +3,10 @@ How large a batch pays off
 ==========================
 
 Kernel stochastic gradient descent fits data without noise. How many rows does it go
-through until the training error is 5e-3? Up to the critical batch size
-m* = beta / lambda_1 + 1, a batch of m rows is worth about m batches of one row. Beyond
-it, larger batches waste rows (Ma, Bassily and Belkin 2018, "The power of
-interpolation"). m* is small where the kernel has one large eigenvalue: here it is five
+through until the training error is 5e-3? Up to the critical batch size m* = beta /
+lambda_1 + 1, a batch of m rows is worth about m batches of one row. Beyond it, larger
+batches waste rows (Ma, Bassily and Belkin 2018, "The power of interpolation"). m* is
+small if one eigenvalue of the kernel is much larger than the others: here it is five
 rows. EigenPro lowers the largest eigenvalues, and m* becomes several hundred rows.
 
 Run ``python examples/plot_batch_size.py --output DIR`` to write the figure.

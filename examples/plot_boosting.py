@@ -3,21 +3,21 @@ Boosted trees that stop themselves, and a blend
 ===============================================
 
 Boosted trees of scikit-learn, the lasso and a kernel machine predict from ten
-measurements of 442 patients how far their diabetes has gone a year later. Each model is
-trained once, on all training rows. Five copies, each trained on four of five folds,
-are trained along with it. They show the error of every number of trees or updates on
-rows that they have not seen.
+measurements of 442 patients how far their diabetes has progressed a year later. Each
+model is trained once, on all training rows. Five copies, each trained on four of five
+folds, are trained along with it. They show the error of every number of trees or
+updates on rows that they have not seen.
 
-The figure shows these errors for one split. Runs have different numbers of updates, or
-trees, so the axis is the share of each. A dot marks the iterate that is kept, and the
-name of each model is followed by its weight in the blend, the weighted mean of the
+The figure shows these errors for one split. Runs differ in their numbers of updates or
+trees, so the axis is the share of each run. A dot marks the iterate that is kept, and
+the name of each model is followed by its weight in the blend, the weighted mean of the
 three predictions that has the smallest squared error on the held-out folds (dashed
 line). The band is one standard error of the model with the largest weight.
 
-The table has mean errors over four splits, on a quarter of the rows. Boosted trees are
-stopped in the two usual ways as well: scikit-learn's early stopping, which holds out a
+The table shows mean errors on a quarter of the rows, over four splits. Boosted trees
+are also stopped in the two usual ways: scikit-learn's early stopping, which holds out a
 tenth of the rows and never trains on them, and ``GridSearchCV`` over four numbers of
-trees. Boosted trees are the worst model of these data, however they are stopped. The
+trees. Boosted trees are the worst model for these data, however they are stopped. The
 lasso, the kernel machine and the blend are better, and about as good as each other.
 
 Run ``python examples/plot_boosting.py --output DIR`` to write the figure.

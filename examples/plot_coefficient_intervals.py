@@ -7,11 +7,10 @@ change. ``coef_table`` debiases the coefficients of any iterate, and gives an in
 and a test for each of them.
 
 * **The diabetes data**, 442 patients with all squares and products of their ten
-  features. There are several rows to a column, so the covariance of the columns is that
-  of the rows. Debiasing any iterate then gives least squares and its t-tests. Four of
-  64 intervals do not contain zero; three would be expected if all columns were zero.
-  Some columns are nearly combinations of others: their intervals are many times as
-  long.
+  features. There are several rows per column, so the sample covariance of the columns
+  is used. Debiasing any iterate then gives least squares and its t-tests. Four of 64
+  intervals do not contain zero; three would be expected if all columns were zero. Some
+  columns are nearly combinations of others: their intervals are many times as long.
 * **The breast cancer data**, 569 tumours with six of their features: a logistic
   regression, compared with maximum likelihood and its Wald intervals. Maximum
   likelihood gives coefficients that are somewhat too large. Debiasing corrects for

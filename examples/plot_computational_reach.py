@@ -1,6 +1,6 @@
 """
-What a kernel can learn in so many iterations
-=============================================
+What a kernel can learn in a given number of iterations
+=======================================================
 
 Kernel gradient descent learns a step function on the circle. Along eigenfunction k of
 the kernel, an iteration leaves 1 - step_size * lambda_k of the error, so frequency k is
@@ -10,12 +10,12 @@ anyone would wait. Those of a Laplacian kernel fall like 1 / k^2. EigenPro lower
 largest eigenvalues to the next one. That allows longer steps and learns all of these
 directions at once (Ma and Belkin 2017, "Diving into the shallows").
 
-The table has relative L2 errors for spectra given by a formula. With the Gaussian
+The table shows relative L2 errors for spectra given by a formula. With the Gaussian
 spectrum, a million iterations leave four fifths of the error after a hundred; with the
 other, a tenth. A hundred iterations of EigenPro with ten directions leave less than
 half of the error after a hundred of gradient descent.
 
-The figure has runs of ``KernelEigenProRegressor`` on 500 points of the circle, plain
+The figure shows runs of ``KernelEigenProRegressor`` on 500 points of the circle, plain
 (``n_components=0``) and preconditioned. EigenPro is faster with both kernels. With the
 Laplacian it is as good as it gets after a hundred iterations, and gradient descent gets
 there in two thousand.

@@ -2,11 +2,12 @@
 Double descent, removed by stopping
 ===================================
 
-Least squares on N random features of 300 rows. As N approaches the number of rows, the
-test error of the fit rises to thousands of times that of the noise; beyond, it falls
-again. This is double descent. Only the last iterate has the peak. Accelerated gradient
-descent towards the same fit, stopped where the exact ``loo_path_`` of the run is least,
-has none: its error is within a few percent of that of the best iterate in hindsight.
+Least squares is fitted to N random features of 300 rows. As N approaches the number of
+rows, the test error of the fit rises to thousands of times that of the noise; beyond,
+it falls again. This is double descent. Only the last iterate shows the peak.
+Accelerated gradient descent towards the same fit, stopped where the exact ``loo_path_``
+of the run is smallest, shows none: its error is within a few percent of that of the
+best iterate in hindsight.
 
 Run ``python examples/plot_double_descent.py --output DIR`` to write the figure.
 """

@@ -2,19 +2,19 @@
 One run instead of a grid, and a raw table
 ==========================================
 
-**The idea.** Boosted trees need a number of trees. ``TrajectoryEarlyStoppingCV`` grows
-the model on all rows and, next to it, five copies that each miss one fold. It keeps the
-number of trees with the smallest error on rows that the copies have not seen: there is
-no validation set and no refit. On the diabetes data its test error is more than a tenth
-below that of 1000 trees. It is about that of a grid search over five numbers of trees,
-which takes several times as long. The run also estimates the error on new rows, and has
-prediction intervals.
+**The idea.** The number of boosted trees must be chosen. ``TrajectoryEarlyStoppingCV``
+grows the model on all rows and, next to it, five copies that each leave out one fold.
+It keeps the number of trees with the smallest error on rows that the copies have not
+seen: there is no validation set and no refit. On the diabetes data its test error is
+more than a tenth below that of 1000 trees. It is about that of a grid search over five
+numbers of trees, which takes several times as long. The run also estimates the error on
+new rows and gives prediction intervals.
 
 Stopping by a held-out tenth of the rows is much cheaper. The held-out tenth and the
 default 100 trees have larger errors here, but on so few rows the differences are not
 larger than twice their standard errors.
 
-**No model in mind.** ``SelfStoppingRegressor`` accepts raw tables: birth dates, words
+**No model in mind.** ``SelfStoppingRegressor`` accepts raw tables: birth dates, strings
 and missing values stay as they are. Its test error is below those of a random forest
 and of boosted trees with the usual encoding, and at most that of ``LassoCV``, the best
 of the three on this table. It takes longer than the three together. The error that it
@@ -25,8 +25,8 @@ Every row is a test row once, and "minus ours" is the mean difference of squared
 with its standard error over the rows.
 
 Run ``python examples/plot_early_stopping.py --output DIR`` to write the figure. Its
-left panel is the run on a split of its own; the black lines are those of a plain model
-that is not stopped.
+left panel shows the run on another split; the black lines are the errors of a plain
+model that is not stopped.
 """
 
 from pathlib import Path

@@ -2,16 +2,16 @@
 Rows of uneven norm: the published memory matrix, and row scales
 ================================================================
 
-The memory matrix of Bellec and Tan assumes that every row has the leverage of the
-average row. Here every row has a multivariate t distribution with five degrees of
-freedom, x = g / sqrt(chi2_5 / 3) with g Gaussian, so a few rows are much longer than
-the others. The published estimate (``risk_row_scales=False``) is then about a fifth too
-low. Row scales, the default, give every row a leverage of its own: with them the
-estimate agrees with leave-one-out (``loo=True``), which needs no such assumption, and
-both are right to a few percent. The truth is known here.
+The memory matrix of Bellec and Tan assumes that all rows have the average leverage.
+Here rows follow a multivariate t distribution with five degrees of freedom, x = g /
+sqrt(chi2_5 / 3) with g Gaussian, so a few rows are much longer than the others. The
+published estimate (``risk_row_scales=False``) is then about a fifth too low. Row
+scales, the default, give every row a leverage of its own: with them the estimate agrees
+with leave-one-out (``loo=True``), which needs no such assumption, and both are right to
+a few percent. The truth is known here.
 
-skacv warns where it is asked for the published estimate on such rows. This script
-asks for it on purpose and silences that ``UserWarning``.
+skacv warns if the published estimate is requested on such rows. This script requests it
+on purpose and silences that ``UserWarning``.
 
 Run ``python examples/plot_elliptical_rows.py --output DIR`` to write the figure.
 """

@@ -9,8 +9,8 @@ Five copies of the head, each trained on four fifths of the drawings, estimate t
 loss of every update on unseen drawings. The black line is the loss on test rows. The
 estimate is somewhat larger, because the copies are trained on fewer drawings.
 
-The chosen update has nearly the least test loss of all, and less than the last one. It
-does not get more labels right than the last one.
+The test loss of the chosen update is nearly the smallest of all, and smaller than that
+of the last one. It does not get more labels right than the last one.
 
 The run and its five folds are timed in two ways, compiled beforehand: together, as
 skacv does, and as six runs of the same code, one after the other. Together they take

@@ -11,8 +11,8 @@ on the way, and where they are equal the formula has a pole.
 
 Here it is compared with exact leave-one-out, with the memory matrix and with the truth
 (known coefficients), on Gaussian rows and a dense signal of one and of ten times the
-variance of the noise. GCV stops too early. That costs about a percent of the risk where
-the best iterate is one of the first (the weak signal), and a tenth where it is not. The
+variance of the noise. GCV stops too early. That costs about a percent of the risk if
+the best iterate is one of the first (the weak signal), and a tenth if it is not. The
 last line of the output is for the converged lasso, with the number of nonzero
 coefficients as df. There GCV is right.
 

@@ -8,8 +8,8 @@ gradient descent. What would iterate t be without row i? The exact answer, a run
 each row, is compared with five approximations:
 
 * "IACV": each such run is linearised around the recorded one, as published;
-* "IACV, corrected": what linearising misses is evaluated now and then and added, as
-  ``loo_path_`` does;
+* "IACV, corrected": what linearising neglects is evaluated at some iterations and
+  added, as in ``loo_path_``;
 * "NS": one Newton step from the current iterate, without the row;
 * "IJ": the same with the Hessian of all rows, the infinitesimal jackknife;
 * "baseline": the iterate itself.

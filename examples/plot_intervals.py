@@ -15,9 +15,9 @@ three kinds:
 * "loo": the prediction, plus and minus a quantile of the held-out residuals;
 * "risk": the same with the residuals that the memory matrix estimates.
 
-For comparison, there is the prediction plus and minus a quantile of the training
-residuals. "Best" is the iterate of least ``loo_path_`` of each split, and numbers are
-means over the splits.
+For comparison, the figure shows the prediction plus and minus a quantile of the
+training residuals. "Best" is the iterate with the smallest ``loo_path_`` on each split,
+and numbers are means over the splits.
 
 Up to the best iterate and beyond, all three kinds cover 90% and have the same width. At
 the last iterate, which fits the training rows almost exactly, "risk" covers a few

@@ -2,31 +2,33 @@
 Probabilities of a kernel machine that stops itself
 ===================================================
 
-Kernel logistic regression without a penalty, on three data sets that ship with
+Kernel logistic regression without a penalty is fitted to three data sets that ship with
 scikit-learn: whether a diabetes progresses by more than the median (10 features, a
 noisy question), breast cancer (30 features, hardly any noise), and the digits (ten
 classes, 64 pixels). Half of the rows are for training; of the digits, a quarter. Five
-folds of the one run choose the kernel's ``gamma`` and the iterate with the least log
+folds of the one run choose the kernel's ``gamma`` and the iterate with the smallest log
 loss, and end the run.
 
-The table has the log loss of the chosen iterate on the test rows, and of the last
-iterate of a run that goes on. They are compared with a support vector classifier, tuned
-by five folds over six values of ``gamma`` and of ``C`` and then calibrated by five
-folds; with logistic regression, tuned by its log loss on five folds; and, with two
-classes, with a Gaussian process whose kernel has the largest marginal likelihood.
+The table shows the log loss on the test rows, for the chosen iterate and for the last
+iterate of a run that is not stopped. They are compared with a support vector
+classifier, tuned by five folds over six values of ``gamma`` and of ``C`` and then
+calibrated by five folds; with logistic regression, tuned by its log loss on five folds;
+and, with two classes, with a Gaussian process whose kernel has the largest marginal
+likelihood.
 
 The default loss of the kernel machine, least squares on coded labels, gives
 probabilities as well: the softmax of its decisions times ``probability_scale_``, the
 number with which the held-out decisions of the five folds are most likely.
 
-The right panels are reliability curves. Where a model gives a class probability 0.7,
-seven in ten of the rows should have that class. They show the test rows of all splits.
+The right panels are reliability curves. Of the rows to which a model gives a class with
+probability 0.7, seven in ten should belong to that class. They show the test rows of
+all splits.
 
-* **Diabetes.** A run that goes on becomes far too sure of itself. The chosen iterate
-  has a lower log loss than the support vector classifier. Logistic regression and the
-  Gaussian process are slightly better still.
-* **Breast cancer.** The three other models have a lower log loss than the chosen
-  iterate, though about as few wrong labels.
+* **Diabetes.** Without stopping, the model becomes far too confident. The chosen
+  iterate has a lower log loss than the support vector classifier. Logistic regression
+  and the Gaussian process are slightly better still.
+* **Breast cancer.** The log loss of the three other models is lower than that of the
+  chosen iterate, though they misclassify about as many rows.
 * **Digits.** There is nothing to stop: the last iterate is as good as the chosen one.
   Both have a lower log loss than the support vector classifier, which gets more labels
   right.

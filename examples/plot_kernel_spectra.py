@@ -1,6 +1,6 @@
 """
-Eigenvalues of kernels on real data, and the epochs they ask for
-================================================================
+Eigenvalues of kernels on real data, and the epochs they need
+=============================================================
 
 Let lambda_k be the eigenvalues of K / n and u_k its eigenvectors. After t updates,
 kernel gradient descent has left (1 - step_size * lambda_k)^t of the part of the targets
@@ -9,16 +9,17 @@ lambda_1 / lambda_k epochs. EigenPro with q directions has lambda_{q+1} in place
 lambda_1, and learns the first q directions at once.
 
 The data are images of digits, and the target is whether a digit is even. The upper
-panel has the eigenvalues of a Gaussian and of a Laplace kernel, both of
+panel shows the eigenvalues of a Gaussian and of a Laplace kernel, both of
 ``gamma="scale"``. From about the hundredth on, those of the Gaussian kernel fall much
-faster. The lower panel has training errors along runs of ``KernelEigenProRegressor``,
-and lines for gradient descent as the eigenvalues predict it: the runs are on the lines.
+faster. The lower panel shows training errors along runs of ``KernelEigenProRegressor``,
+and lines for gradient descent as predicted by the eigenvalues: the runs are on the
+lines.
 
 The Gaussian kernel is ahead at first. It fits what the first hundred directions hold
 and then slows down, which is its regularisation. The Laplace kernel fits the rest in
-fewer epochs (Belkin, Ma and Mandal 2018; Ma and Belkin 2017). EigenPro has 100
-directions, estimated from a subsample of the rows. Where gradient descent needs a
-hundred epochs or more, it needs less than a tenth of them for the same error.
+fewer epochs (Belkin, Ma and Mandal 2018; Ma and Belkin 2017). EigenPro uses 100
+directions, estimated from a subsample of the rows. If gradient descent needs a hundred
+epochs or more for an error, EigenPro needs less than a tenth as many.
 
 Run ``python examples/plot_kernel_spectra.py --output DIR`` to write the figure.
 """

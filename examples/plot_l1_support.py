@@ -9,14 +9,14 @@ without a row applies the proximal operator itself, and so has a support of its 
 
 The model is logistic regression with an l1 penalty, 150 rows and 1000 columns, which
 are independent or correlate with their neighbours. The penalty goes from strong to
-weak. The upper panels have the mean log loss of refits without each row, of
+weak. The upper panels show the mean log loss of refits without each row, of
 ``approximate_loo``, and of ``loo_path_`` at the last iterate of FISTA for the same
-objective. The lower panels have the largest leverage, and the share of the rows without
+objective. The lower panels show the largest leverage, and the share of the rows without
 which the support or a sign changes: ``support_changes``, which needs no refit, and what
 the refits show.
 
 While leverages are small, ``approximate_loo`` is right to a percent, whether the
-support changes or not. Where leverages and changes are large it may be off by up to a
+support changes or not. If leverages and changes are large, it may be off by up to a
 tenth, and it warns. ``loo_path_`` agrees with the refits everywhere.
 
 Run ``python examples/plot_l1_support.py --output DIR`` to write the figure.

@@ -2,11 +2,11 @@
 A logistic regression that stops itself
 =======================================
 
-Two data sets that ship with scikit-learn: the breast cancer data (benign or malignant,
+The two data sets ship with scikit-learn: the breast cancer data (benign or malignant,
 30 features) and the digits (ten classes, 64 pixels). Half of the rows are for training,
 half for testing. Two models choose from one run each:
 
-* "early stopping" has no penalty. It chooses the iterate, and the run ends when a
+* "early stopping" uses no penalty. It chooses the iterate, and the run ends when a
   hundred further iterates have not been better.
 * "path of C" goes through thirty values of C in one run, with twenty updates at each.
   At the largest values it is far from converged, so the number of updates limits the
@@ -17,10 +17,10 @@ digits: by the log loss, or by a score of the held-out decisions, which is the a
 under the ROC curve for two classes and the accuracy for ten. They are compared with
 ``LogisticRegressionCV``, which refits ten values of C to convergence on five folds.
 
-Chosen by the log loss, early stopping has the lowest log loss on the breast cancer data
-and ``LogisticRegressionCV`` on the digits. All scores are within a percent of each
-other. On data this small ``LogisticRegressionCV`` is as fast as the runs, or faster.
-Numbers are means over three random splits (of C the geometric mean), "±" is the
+When the log loss chooses, early stopping reaches the lowest log loss on the breast
+cancer data, and ``LogisticRegressionCV`` on the digits. All scores are within a percent
+of each other. On data this small ``LogisticRegressionCV`` is as fast as the runs, or
+faster. Numbers are means over three random splits (geometric means for C), "±" is the
 standard error that skacv reports, and all run on one thread.
 
 Run ``python examples/plot_logistic.py --output DIR`` to write the figure.

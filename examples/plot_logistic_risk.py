@@ -6,12 +6,12 @@ The memory matrix estimates the log loss of every iterate of a logistic regressi
 unseen rows from one run. It multiplies derivatives of the run with random signs and
 leaves no row out, so it takes a fraction of the time of leave-one-out.
 
-The left panel has Gaussian rows, as the theory assumes. The memory matrix (blue) agrees
-with leave-one-out (dashed). Both are a few percent above the loss on test rows, and
-both stop at about the best iterate. The right panel has breast cancer data with
+The left panel shows Gaussian rows, as the theory assumes. The memory matrix (blue)
+agrees with leave-one-out (dashed). Both are a few percent above the loss on test rows,
+and both stop at about the best iterate. The right panel shows breast cancer data with
 products of the features, whose rows are far from Gaussian. There the memory matrix is
 too high once the run separates the classes, and it stops too early. Use leave-one-out
-or five folds for such data. Five folds take the least time.
+or five folds for such data. Five folds are the fastest.
 
 Run ``python examples/plot_logistic_risk.py --output DIR`` to write the figure.
 """

@@ -2,15 +2,15 @@
 How far may approximate leave-one-out be from the exact one?
 ============================================================
 
-Iterative approximate cross-validation follows a model without row i by a gradient that
-is linearised around the recorded run. The error of that is at most quadratic in the
-distance of the two runs, so a bound of the error can be computed from the run alone
-(docs/theory.md, "Accuracy of linearised leave-one-out"). Each panel shows, for logistic
+Iterative approximate cross-validation follows a model without row i by linearising its
+gradient around the recorded run. The resulting error is at most quadratic in the
+distance between the two runs, so it can be bounded from the run alone (:doc:`theory
+</theory>`, "Accuracy of linearised leave-one-out"). Each panel shows, for logistic
 regression on 20 Gaussian columns, means over the rows left out:
 
-* the change: the distance of the exact run without a row from the recorded one;
+* the change: the distance between the exact run without a row and the recorded one;
 * the error of the approximation;
-* the bound of the error.
+* the bound on the error.
 
 The runs are gradient descent, its proximal version with an l1 penalty, and SGD, each
 with a ridge penalty. Dotted lines are for n = 250, the others for n = 1000. In theory

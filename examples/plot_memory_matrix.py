@@ -2,13 +2,14 @@
 Bellec & Tan's experiment: the risk of every iterate of ISTA
 ============================================================
 
-A sparse linear model with more features than rows. ISTA is run once. The memory matrix
-estimates the mean squared error of every iterate on unseen rows, noise included, and
-knows neither the coefficients nor the noise. Here both are known, so the truth can be
-drawn with the estimate. The estimate is right to about five percent at every iterate.
+ISTA is run once on a sparse linear model with more features than rows. The memory
+matrix estimates the mean squared error of every iterate on unseen rows, noise included,
+and knows neither the coefficients nor the noise. Here both are known, so the truth can
+be drawn with the estimate. The estimate is right to about five percent at every
+iterate.
 
 By default rows, features and nonzero coefficients are a tenth of the published ones.
-``--full`` has the published size (10,000 rows, 15,000 features, 100 iterates; about 2
+``--full`` runs the published size (10,000 rows, 15,000 features, 100 iterates; about 2
 GB of memory) and takes about a minute.
 
 Reference: Bellec and Tan (2024), "Uncertainty quantification for iterative

@@ -2,16 +2,16 @@
 Digits with wrong labels
 ========================
 
-The digits that ship with scikit-learn. A fifth of the training labels are drawn anew at
-random. A kernel machine that runs for too long fits the wrong labels too. Exact
-leave-one-out of the one run chooses the epoch. It knows the noisy labels only, and yet
-the epoch that it chooses is among the best for the clean labels of the test rows: after
-300 epochs, several times as many of them are wrong.
+The data are the digits that ship with scikit-learn, with a fifth of the training labels
+replaced by random ones. A kernel machine that runs for too long fits the wrong labels
+too. Exact leave-one-out of the one run chooses the epoch. It sees only the noisy
+labels, yet the epoch that it chooses is among the best for the clean labels of the test
+rows. After 300 epochs, several times as many test rows are misclassified.
 
 Two models are tuned by refits on five folds for comparison: ``KernelRidge`` over ten
 penalties and a support vector classifier over ten values of ``C``. The stopped run is
 as good as the support vector classifier, a little better than ``KernelRidge``, and
-takes less than half of their time.
+takes less than half their time.
 
 Run ``python examples/plot_noisy_digits.py --output DIR`` to write the figure.
 """

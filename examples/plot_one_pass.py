@@ -5,12 +5,13 @@ A path from one pass over a file
 A file of rows is read once, a block at a time, as a ``numpy.memmap``, so the rows need
 not fit in memory. The result is a ``RowSummary``: means and second moments of every
 fold, and 1000 of the rows. A lasso path is then run on the summary and stopped, in less
-time than the pass over the file. Any other model with the squared error could be.
+time than the pass over the file. Any other model with the squared error can be run in
+the same way.
 
 The signal is spread over many correlated columns and is weak compared with the noise,
-so the end of the path is not the best of it. The memory matrix and five folds estimate
-the error of every iterate from the summary, as they would from all rows. The true error
-is known here.
+so the best iterate is not at the end of the path. The memory matrix and five folds
+estimate the error of every iterate from the summary, as they would from all rows. The
+true error is known here.
 
 ``SGDRegressor`` goes through the rows once an epoch. It holds out a tenth of them to
 stop early. After three epochs its error is still about a percent above that of the

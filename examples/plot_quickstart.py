@@ -5,11 +5,12 @@ A stopped booster and its intervals
 The figure of the quickstart: boosted trees on the diabetes data, stopped by
 ``TrajectoryEarlyStoppingCV``. A quarter of the patients are test rows.
 
-* **Left**: errors along the run. Where the held-out error is smallest, the run is
-  stopped. The training error goes on falling, and the held-out error rises.
+* **Left**: errors along the run. The model is stopped where the held-out error is
+  smallest. Beyond that point the training error would continue to fall, and the
+  held-out error rises.
 * **Right**: 90% prediction intervals of the test rows, in the order of the predictions,
-  and what was observed. Most of the observed values are inside of their intervals.
-  Small predictions have narrower ones.
+  and what was observed. Most observed values lie inside their intervals, which are
+  narrower for small predictions.
 
 Run ``python examples/plot_quickstart.py --output DIR`` to write the figure.
 """

@@ -3,23 +3,23 @@ The norm of functions that fit noisy labels
 ===========================================
 
 Bounds on the error of kernel machines grow with the norm of the function in the
-kernel's space. The figure has this norm for three functions of a run, on more and more
-rows of one data set: the first that is right about the sign of every training label
-("overfitted"), the one at the end of the run ("interpolated"), and the one that
+kernel's space. The figure shows this norm for three functions of a run, on more and
+more rows of one data set: the first that is right about the sign of every training
+label ("overfitted"), the one at the end of the run ("interpolated"), and the one that
 leave-one-out chooses. The labels are clean, or a tenth of them are drawn at random.
 
 With noisy labels, the norms of the first two grow like the root of the number of rows:
-fourfold from 100 to 1600 rows. There they are more than twice as large as with clean
-labels. Yet the test error grows by less than a percentage point, so such bounds do not
-explain why these functions predict well (Belkin, Ma and Mandal 2018, "To understand
-deep learning we need to understand kernel learning").
+fourfold from 100 to 1600 rows. At 1600 rows they are more than twice as large as with
+clean labels. Yet the test error grows by less than a percentage point, so such bounds
+do not explain why these functions predict well (Belkin, Ma and Mandal 2018, "To
+understand deep learning we need to understand kernel learning").
 
 On clean labels, leave-one-out chooses the end of the run. On noisy labels it stops
 before, at a norm that is smaller than that of the function that interpolates the clean
 labels.
 
-The norms of all iterates are ``rkhs_norm_path_``, sqrt(alpha' K alpha), which costs
-nothing: K alpha are the predictions that the run has anyway.
+The norms of all iterates are ``rkhs_norm_path_``, sqrt(alpha' K alpha), which cost
+nothing extra: K alpha are the predictions that the run computes anyway.
 
 Run ``python examples/plot_rkhs_norm.py --output DIR`` to write the figure.
 """

@@ -3,17 +3,17 @@ Tan & Bellec's experiments: the risk of robust regression by SGD
 ================================================================
 
 Linear models whose noise has infinite variance (Student's t with two degrees of
-freedom). They are fitted by gradient descent or its proximal version with the Huber or
-the pseudo-Huber loss, on all rows or on a new random batch for every update. The memory
+freedom) are fitted by gradient descent or its proximal version with the Huber or the
+pseudo-Huber loss, on all rows or on a new random batch for every update. The memory
 matrix of these losses estimates the squared error of every iterate on unseen rows from
 the one run. The noise in this error is that of the training rows, whose mean square is
 finite. Rows are Gaussian and the coefficients are known, so the truth can be drawn with
 the estimate.
 
-The table has the estimate over the truth: at the iterate with the least true error, at
-the last, and where the two differ most. They differ by a tenth at most.
+The table shows the estimate divided by the truth: at the iterate with the smallest true
+error, at the last one, and where the two differ most. They differ by a tenth at most.
 
-By default every size is a tenth of the published one. ``--full`` has the published
+By default every size is a tenth of the published one. ``--full`` runs the published
 sizes (10,000 rows and up to 12,000 features), once instead of 100 times, and takes some
 minutes.
 

@@ -7,8 +7,8 @@ while, new rows worse and worse. The data ship with scikit-learn:
 
 * **Least squares** on the diabetes data with all products of up to three of their ten
   features: 331 training rows and 285 columns.
-* **A kernel machine** on the digits. A fifth of the training labels are drawn anew at
-  random; the test labels are correct.
+* **A kernel machine** on the digits. A fifth of the training labels are replaced by
+  random ones; the test labels are correct.
 
 Each is stopped in two ways. With leave-one-out of the recorded run, the model trains on
 all rows and is judged by all rows. With a held-out tenth, which is what
@@ -16,8 +16,8 @@ all rows and is judged by all rows. With a held-out tenth, which is what
 it is judged by few rows and never trains on them, and the test error is larger. Without
 stopping (cross), the test error is several times as large.
 
-The table also has a model tuned by five folds: ``LassoCV`` on the diabetes data, and a
-support vector classifier with ten values of ``C`` on the digits. Both are slightly
+The table also lists a model tuned by five folds: ``LassoCV`` on the diabetes data, and
+a support vector classifier with ten values of ``C`` on the digits. Both are slightly
 better than these two models stopped.
 
 Run ``python examples/plot_stopping_matters.py --output DIR`` to write the figure.

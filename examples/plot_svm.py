@@ -6,21 +6,21 @@ A support vector machine that stops itself, and why its hinge is rounded
 the recorded run. That needs the curvature of the loss, and a hinge has none: its
 derivative jumps at a kink and is constant elsewhere. The first table and the upper
 panel show how large the error of the coefficients without a row is on Gaussian rows
-with noisy labels, as a share of what leaving the row out does. At one, the estimate is
-no better than the iterate itself. The number after an arrow is corrected: what
-linearising misses has been evaluated now and then and added.
+with noisy labels, as a share of the change that leaving the row out makes. At one, the
+estimate is no better than the iterate itself. The number after an arrow is the error
+after a correction: what linearising neglects is evaluated at some iterations and added.
 
-Corrected, the squared hinge and the one smoothed over 0.5 are off by two hundredths at
-most; the hinge smoothed over 0.1 is worse, and the raw hinge is of no use at the end
-of the run. The shorter the smoothing, the larger the error. That is why
-``TrajectoryLinearSVC`` has no raw hinge.
+After the correction, the squared hinge and the one smoothed over 0.5 are off by two
+hundredths at most; the hinge smoothed over 0.1 is worse, and the raw hinge is of no use
+at the end of the run. The shorter the smoothing, the larger the error. That is why
+``TrajectoryLinearSVC`` does not offer the raw hinge.
 
-The second table and the lower panel are a choice by accuracy: are the digits that ship
+The second table and the lower panel show a choice by accuracy: are the digits that ship
 with scikit-learn odd or even? One run of ``TrajectoryLinearSVC`` goes through twenty
 values of C. The held-out decisions of leave-one-out, or of five folds, choose C and the
 iterate. ``GridSearchCV`` refits ``LinearSVC`` at the same values on five folds. On the
 other 1197 rows all four are right equally often, to half a percent, and they take about
-the same time. Numbers are means over three splits (of C the geometric mean), "±" is the
+the same time. Numbers are means over three splits (geometric means for C), "±" is the
 standard error over the splits, and all run on one thread.
 
 Run ``python examples/plot_svm.py --output DIR`` to write the figure.

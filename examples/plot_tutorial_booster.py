@@ -2,14 +2,15 @@
 A booster that stops itself
 ===========================
 
-Boosted trees need a number of trees: with too few they learn too little, with too many
-they learn the noise. ``TrajectoryEarlyStoppingCV`` finds the number from the training
-rows, and sets none of them aside. This tutorial stops scikit-learn's
-``HistGradientBoostingRegressor``, compares it with the usual ways to set the number,
-and lets it choose the learning rate and the size of the trees as well.
+The number of boosted trees must be chosen: too few learn too little, too many learn the
+noise. ``TrajectoryEarlyStoppingCV`` chooses it from the training rows and sets none of
+them aside. This tutorial stops scikit-learn's ``HistGradientBoostingRegressor``,
+compares it with the usual ways to set the number, and lets it choose the learning rate
+and the size of the trees as well.
 
-The table has ten measurements of diabetes patients, and how far the disease has gone a
-year later. A quarter of the patients are test rows: they only check results.
+A row is ten measurements of a diabetes patient, and the target is how far the disease
+has progressed a year later. A quarter of the patients are test rows, which only check
+results.
 """
 
 import matplotlib.pyplot as plt
@@ -51,8 +52,8 @@ print(f"squared error, test rows:      {test_error:.0f}")
 # The model on all training rows and five copies of it, each trained without one fold,
 # add trees side by side. Each copy predicts the fold that it has not seen. The run ends
 # when fifty trees in a row have not lowered the mean error of these predictions, and
-# the model keeps the number of trees where this error was smallest. The model is ready
-# then: nothing is fitted again.
+# the model keeps the number of trees where this error was smallest. The model is then
+# ready: nothing is refitted.
 #
 # The path of the held-out error
 # ------------------------------
@@ -156,15 +157,15 @@ print(f"standard error, a split  {np.mean(standard_errors):6.0f}")
 
 # %%
 # The corrected score is larger than ``best_score_``, and nearer to the error on test
-# rows. The rest of the difference is smaller than the standard error that
-# ``best_score_corrected_se_`` has on a split.
+# rows. The rest of the difference is smaller than ``best_score_corrected_se_``, the
+# standard error on one split.
 #
 # A race of learning rates and sizes
 # ----------------------------------
 #
 # ``param_grid`` compares settings on the same folds, each with its own number of trees.
 # With ``search="race"`` all settings first grow on one fold alone, then on the next.
-# Those that are significantly worse than the best end; the others go on.
+# Those that are significantly worse than the best end there; the others continue.
 
 grid = {"learning_rate": [0.05, 0.2, 1.0], "max_leaf_nodes": [4, 16]}
 race = TrajectoryEarlyStoppingCV(
@@ -186,8 +187,8 @@ print(f"kept: {race.best_params_}")
 print(f"corrected score {race.best_score_corrected_:.0f}, test error {race_error:.0f}")
 
 # %%
-# The largest learning rate has lost before all folds were grown.
-# ``results_["left_out"]`` says by how much. The smallest rate wins, with the most
-# trees, and on the test rows of this split its error is smaller than that of the
-# defaults at the beginning. Only two of six settings end early, so this race saves
+# Both settings with the largest learning rate end before all folds are grown.
+# ``results_["left_out"]`` says how much worse they are. The smallest rate wins, with
+# the most trees, and on the test rows of this split its error is smaller than that of
+# the defaults at the beginning. Only two of six settings end early, so this race saves
 # little: the more rows a fold holds out, the more of them end.

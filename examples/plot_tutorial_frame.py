@@ -2,11 +2,11 @@
 From a raw frame to a report
 ============================
 
-Tables have texts, categories, dates and missing values, and a model is asked for
-before anybody has cleaned them. ``SelfStoppingClassifier`` is fitted to such a frame as
-it is. This tutorial goes from the frame to the table of models, to the columns that
-matter, and to a saved model that predicts new rows, one of which has a category that it
-has never seen.
+Real tables contain strings, categories, dates and missing values, and often a model is
+needed before anybody has cleaned them. ``SelfStoppingClassifier`` accepts such a frame
+as it is. This tutorial goes from the frame to the leaderboard, to the columns that
+matter, and to a saved model that predicts new rows, one of them with a category that
+the model has never seen.
 """
 
 from pathlib import Path
@@ -30,8 +30,8 @@ plt.rcParams["font.size"] = 11
 #
 # The data are measurements of tumours, benign or malignant. To make a raw table of
 # them, the texture becomes a category of four levels, and a fifth of the values of
-# smoothness are deleted. Three columns say nothing about the tumour: the number of the
-# sample, a clinic and a date, all drawn at random. A good model should not use them.
+# smoothness are deleted. Three columns say nothing about the tumour: the sample number,
+# a clinic and a date, all drawn at random. A good model should not use them.
 
 data = load_breast_cancer(as_frame=True)
 X = data.data.iloc[:, :10].rename(columns=lambda name: name.removeprefix("mean "))
@@ -56,36 +56,35 @@ print(f"\n{len(X)} tumours: {len(X_train)} training rows, {len(X_test)} test row
 # Fit
 # ---
 #
-# Five members run, each once on all training rows, side by side with copies that do not
-# see one of five folds. ``verbose=1`` reports each member when it is done: the iterate
-# with the smallest loss on rows that the copies have not seen, and how many iterates
-# there are.
+# Five models, the members, run once each on all training rows, side by side with copies
+# that each leave out one of five folds. ``verbose=1`` prints a line for each member
+# when it is done: the iterate with the smallest loss on rows that the copies have not
+# seen, and the number of iterates.
 
 model = SelfStoppingClassifier(random_state=0, verbose=1).fit(X_train, y_train)
 
 # %%
-# The last line is what is kept: a blend, the weighted mean of the probabilities of
+# The last line says what is kept: a blend, the weighted mean of the probabilities of
 # several members, each at its best iterate.
 #
-# What has become of the columns
-# ------------------------------
+# How columns are encoded
+# -----------------------
 #
-# Each member gets the columns as it can use them. ``encoder_`` has the kind of every
-# column, and the reason if it was dropped.
+# Each member receives the columns in a form that it supports. ``encoder_`` records the
+# kind of every column and, if it was dropped, the reason.
 
 for name in shown:
     kind = model.encoder_.kinds_.get(name, "dropped")
     print(f"{name:12}{kind:10}{model.encoder_.dropped_.get(name, '')}")
 
 # %%
-# The number of the sample is dropped. The clinic and the date stay: their form does not
-# show that they were drawn at random.
+# The sample number is dropped. The clinic and the date stay: their form does not show
+# that they were drawn at random.
 #
 # The report
 # ----------
 #
-# ``leaderboard()`` has all members and the blend by their log loss on held-out rows,
-# the best first.
+# ``leaderboard()`` ranks the members and the blend by their log loss on held-out rows.
 
 board = model.leaderboard()
 columns = ["member", "weight", "score", "score_se", "best_iter", "n_iter"]
@@ -105,10 +104,10 @@ print(f"accuracy on test rows:         {accuracy:.3f}")
 # errors of ``best_score_corrected_``, the loss to expect on new rows.
 #
 # The figure shows where the table comes from: the held-out loss of every iterate of
-# every member. Runs have different lengths, and the axis is the share of each. A dot
-# marks the iterate that a member keeps; its number and the weight in the blend follow
-# the name. The thick line is the member with the largest weight, with its standard
-# error, and the dashed line is the loss of the blend.
+# every member. Runs differ in length, so the axis is the share of each run. A dot marks
+# the iterate that a member keeps; its number and the weight in the blend follow the
+# name. The thick line is the member with the largest weight, with its standard error,
+# and the dashed line is the loss of the blend.
 
 figure, ax = plt.subplots(figsize=(7, 4.8), layout="constrained")
 display = RiskPathDisplay.from_estimator(model, ax=ax)
@@ -118,8 +117,8 @@ plt.show()
 # Which columns matter
 # --------------------
 #
-# The values of one column of the test rows are permuted. The log loss then increases if
-# the model uses the column: this is the importance of the column.
+# If the model uses a column, permuting the column's values in the test rows increases
+# the log loss. This increase is the importance of the column.
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 importance = PermutationImportanceDisplay.from_estimator(
@@ -130,8 +129,8 @@ plt.show()
 
 # %%
 # The concave points and the texture, which is a category here, matter most. The clinic
-# and the date matter less than a fifth as much, and the number of the sample not at
-# all: it was dropped.
+# and the date matter less than a fifth as much, and the sample number not at all, since
+# it was dropped.
 #
 # Save, load and predict
 # ----------------------
@@ -154,9 +153,9 @@ print(f"same probabilities: {same}")
 # %%
 # The loaded model predicts the same, and its file is much smaller.
 #
-# New rows are as raw as the table. The first one has a clinic that is in no training
-# row. The second one has no area, although no training row lacks it. And the columns
-# are in another order.
+# New rows are as raw as the table. The clinic of the first one occurs in no training
+# row. The area of the second one is missing, although no training row lacks it. The
+# columns are in a different order.
 
 new = X_test.head(3).copy()
 new["clinic"] = ["mountain", "north", "south"]

@@ -7,8 +7,9 @@ may a single prediction be? Is the best member of a table really better than the
 one? Could a later iterate be better? This tutorial answers all four from one fit,
 without a validation set, and then checks the answers on rows that were kept aside.
 
-The table has ten measurements of diabetes patients, and how far the disease has gone a
-year later. The members are the lasso, ridge regression and a kernel machine.
+A row is ten measurements of a diabetes patient, and the target is how far the disease
+has progressed a year later. The members are the lasso, ridge regression and a kernel
+machine.
 """
 
 import matplotlib.pyplot as plt
@@ -43,13 +44,13 @@ members = [
 # blend: the weighted mean of the members' predictions that has the smallest error on
 # these rows.
 #
-# ``best_score_`` is this smallest error. It is the least of many estimates, so on
+# ``best_score_`` is this smallest error. It is the smallest of many estimates, so on
 # average it is too low. ``best_score_corrected_`` corrects that: the choice is repeated
 # on four fifths of the held-out rows, and evaluated on the other fifth, for many random
-# partitions. Nothing is fitted again for it.
+# partitions. Nothing is refitted.
 #
-# Only 150 rows are training rows, and all others test rows. So there is something to be
-# unsure of, and the check is a good one.
+# Only 150 rows are for training, so there is much to be unsure of. All others are test
+# rows, so the check is precise.
 
 
 def split_and_fit(seed):
@@ -114,9 +115,9 @@ print(f"error on test rows     {np.mean(test_errors):.0f}")
 # How far off may a single prediction be?
 # ---------------------------------------
 #
-# ``predict_interval`` returns a lower and an upper end for every row, computed from the
-# errors on held-out rows. With ``coverage=0.9`` nine of ten targets should lie between
-# them.
+# ``predict_interval`` returns a lower and an upper bound for every row, computed from
+# the errors on held-out rows. With ``coverage=0.9`` nine of ten targets should lie
+# between them.
 
 interval = model.predict_interval(X_test, coverage=0.9)
 is_inside = (interval[:, 0] <= y_test) & (y_test <= interval[:, 1])
@@ -144,14 +145,14 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# On average the intervals cover about as many targets as asked for. They are wider
-# where predictions are larger, as held-out errors are.
+# On average the intervals cover about the nominal share of the targets. They are wider
+# for larger predictions, whose held-out errors are larger.
 #
 # Is the best member really better?
 # ---------------------------------
 #
-# ``leaderboard()`` has the error of the members and of their blend on the same held-out
-# rows, with its standard error.
+# ``leaderboard()`` shows the error of each member and of their blend on the same
+# held-out rows, with its standard error.
 
 board = model.leaderboard()
 print(board[["member", "weight", "score", "score_se"]].round(2).to_string(index=False))
@@ -159,8 +160,8 @@ print(board[["member", "weight", "score", "score_se"]].round(2).to_string(index=
 # %%
 # All scores are within one standard error of each other. But a row that is hard to
 # predict for one member is usually hard for all, so their difference is known better
-# than the scores. ``cv_results_`` has the score of every fold. The differences of two
-# members on the same folds have a mean, and a standard error of their own.
+# than the scores. ``cv_results_`` contains the score of every fold. The differences
+# between two members on the same folds give a mean difference and its standard error.
 
 results = model.cv_results_
 folds = np.array([-results[f"split{k}_test_score"] for k in range(5)])

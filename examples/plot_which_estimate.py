@@ -2,21 +2,21 @@
 Which estimate to use
 =====================
 
-The number of rows and columns and the loss decide.
+Which estimate is best depends on the numbers of rows and columns, and on the loss.
 
 * **To choose an iterate** (first panel), ``criterion="auto"`` uses exact leave-one-out
-  where one decomposition of X leaves every row out. That is so for linear updates with
-  the squared error (``IterativeRidge``) and up to about a thousand rows, or two
-  thousand for some shapes. Everywhere else, and for l1 penalties and other losses
-  at any size, it uses five random folds. The areas are what the estimators themselves
-  report.
+  if it needs only one decomposition of X. That is the case for linear updates with the
+  squared error (``IterativeRidge``) and up to about a thousand rows, or two thousand
+  for some shapes. Everywhere else, and for l1 penalties and other losses at any size,
+  it uses five random folds. The areas are what the estimators themselves report.
 * **To estimate the risk of a given iterate** (second panel), leave-one-out is best on a
-  few hundred rows. With more rows the memory matrix is as good, and leaves no row out.
-* **Where rows do not fit in memory** (grey), they may be spread over workers. With
-  the squared error and up to 5000 columns, a ``RowSummary`` from one pass over the rows
-  gives the memory matrix, folds, and leave-one-out of some rows.
+  few hundred rows. With more rows the memory matrix is as good, and needs no left-out
+  rows.
+* **If the rows do not fit in memory** (darker areas), they can be spread over workers.
+  With the squared error and up to 5000 columns, a ``RowSummary`` from one pass over the
+  rows gives the memory matrix, folds, and leave-one-out of some rows.
 
-Rows in groups or in time need the splitter that respects them, whatever their number.
+Rows in groups or in time need a splitter that respects them, whatever their number.
 
 Run ``python examples/plot_which_estimate.py --output DIR`` to write the figure.
 """
