@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
     ),
     "image_scrapers": ("thumbnails.one_panel",),
     "thumbnail_size": (680, 476),
+    "image_srcset": ["2x"],
     # Scripts read options; what a notebook was started with is not theirs.
     "first_notebook_cell": "import sys\n\nsys.argv = sys.argv[:1]\n%matplotlib inline",
     "download_all_examples": False,

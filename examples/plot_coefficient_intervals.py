@@ -118,7 +118,8 @@ def draw(ax, table, classic, name):
         heights - 0.14, estimate - reach, estimate + reach, CLASSIC, linewidth=1.4
     )
     ax.plot(estimate, heights - 0.14, "s", color=CLASSIC, markersize=4, label=name)
-    ax.plot(table["coef"], heights, "x", color="black", markersize=5, label="as it is")
+    style = {"color": "black", "markersize": 5, "label": "not debiased"}
+    ax.plot(table["coef"], heights, "x", **style)
     ends = np.concatenate([table["lower"], table["upper"], [0]])
     ends = ends[np.isfinite(ends)]
     span = np.ptp(ends)
@@ -180,7 +181,7 @@ def simulated(ax):
     CoefficientIntervalDisplay.from_estimator(run, [0, 1, 2], ax=ax)
     for value in true[:3]:
         ax.axhline(value, color="black", linewidth=0.8, linestyle=":")
-    title = "A lasso, 200 x 400: debiased (dots), as it is (dashed), true (dotted)"
+    title = "A lasso, 200 x 400: debiased (dots), lasso (dashed), true (dotted)"
     ax.set_title(title, loc="left", fontsize="medium")
 
 

@@ -77,7 +77,7 @@ def main(n=300, counts=COUNTS, max_iter=300, n_repeats=3, output=None):
     ax.annotate(f"{n} features", (n, 0.8), (-4, 0), ha="right", **place)
     ax.set_xlabel(f"random features, for {n} rows")
     ax.set_ylabel("test mean squared error")
-    ax.set_title("Only the last iterate has the peak of double descent", loc="left")
+    ax.set_title("Only the last iterate shows the peak of double descent", loc="left")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     if output is not None:

@@ -132,7 +132,9 @@ def main(n=150, p=1000, values=VALUES_OF_C, max_iter=1000, output=None):
             share = [row[name] for row in rows]
             column[1].plot(values, share, style, color=color, label=label, linewidth=2)
         column[0].set_title(
-            f"neighbours correlate: {correlation}" if correlation else "independent"
+            f"correlated neighbours, {correlation}"
+            if correlation
+            else "independent columns"
         )
         column[1].set(xlabel="C, from strong to weak penalties", xscale="log")
         for ax in column:

@@ -67,7 +67,9 @@ def main(n_rows=None, output=None):
     print(f"trees kept: {model.best_params_['max_iter']}")
     print(f"squared error: expected {expected:.0f} ± {error:.0f}, test {measured:.0f}")
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7, 4), layout="constrained")
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(7, 4), width_ratios=[4, 3], layout="constrained"
+    )
     RiskPathDisplay.from_estimator(model, X_test, y_test, ax=left)
     left.set(xlabel="number of trees", ylim=(0, None))
     left.set_title("Squared error along one run", loc="left")

@@ -138,7 +138,7 @@ for inside, color, label in (
     ax.plot(place[rows], y_test[shown][rows], "o", color=color, label=label)
 ax.set_xlabel("test rows, by their prediction")
 ax.set_ylabel("progress of diabetes")
-ax.set_title("Intervals of test rows, and what came of them", loc="left")
+ax.set_title("Intervals of test rows, and observed targets", loc="left")
 ax.set_ylim(top=460)
 ax.legend(frameon=False, fontsize=10, loc="upper left", ncols=3)
 ax.spines[["top", "right"]].set_visible(False)

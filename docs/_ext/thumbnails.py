@@ -1,7 +1,7 @@
 """Thumbnails of the gallery: one panel of each figure, drawn anew at a small size."""
 
 from pathlib import Path
-from textwrap import fill
+from textwrap import fill, indent
 
 import matplotlib.pyplot as plt
 from matplotlib.gridspec import GridSpec
@@ -31,6 +31,8 @@ def one_panel(block, block_vars, gallery_conf):
     figure = plt.figure(numbers[0])
     path = next(block_vars["image_path_iterator"])
     shown = matplotlib_scraper(block, block_vars, gallery_conf)
+    # Where a page is narrow, figures scroll in this box.
+    shown = ".. container:: glr-figure\n\n" + indent(shown, "    ")
     leave_alone(figure.axes[PANELS.get(Path(block_vars["src_file"]).stem, 0)])
     figure.savefig(path, dpi=240)
     return shown
