@@ -2,7 +2,9 @@
 
 import re
 import sys
+import warnings
 from pathlib import Path
+from textwrap import fill
 
 from docutils.nodes import reference
 from sphinx_gallery.sorting import ExplicitOrder
@@ -72,6 +74,14 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "abort_on_example_error": True,
 }
+
+
+def format_warning(message, category, *place):
+    """A warning of an example, without the path where the manual is built."""
+    return fill(f"{category.__name__}: {message}", 88) + "\n"
+
+
+warnings.formatwarning = format_warning
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"skacv {release}"

@@ -47,7 +47,7 @@ def draw_intervals(model, X_test, y_test, ax):
         ("observed, outside", ORANGE, ~covered),
     ):
         ax.plot(place[rows], y_test[rows], "o", markersize=3, color=color, label=label)
-    ax.set(xlabel="test rows, by prediction", ylabel="y")
+    ax.set(xlabel="test rows, by prediction", ylabel="progress of diabetes")
     ax.set_ylim(top=1.3 * high.max())
     ax.set_title("Prediction intervals", loc="left")
     ax.legend(frameon=False, loc="upper left", fontsize=9)

@@ -118,6 +118,8 @@ def is_there(cls, name):
 
 def describe(docstring, param, desc, fake_autosummary):
     """An attribute in the words of its class, also where it is a property."""
+    if param.endswith("."):
+        return param, desc  # a sentence that refers to another class, with a link
     # numpydoc would put the first sentence of the property in their place.
     return process_param(docstring, param, desc, fake_autosummary and not desc)
 
