@@ -71,10 +71,10 @@ def draw_risk(ax, rows, columns):
     ends = LARGE / 8 / COLUMNS_OF_SUMMARY, rows[-1]
     ax.plot(ends, [COLUMNS_OF_SUMMARY] * 2, color="black", lw=0.8)
     ax.set_title("To estimate the risk of a given iterate", loc="left")
-    ax.text(100, 1e3, "leave-one-out", **CENTRED)
+    ax.text(100, 1e3, "leave-\none-out", **CENTRED)
     ax.text(4e4, 1e3, "memory matrix", **CENTRED)
     ax.text(6e6, 2.3e4, "over 16 GB:\nrows on workers", **CENTRED)
-    ax.text(1.2e7, 1.6e3, "in one pass:\nRowSummary", **CENTRED)
+    ax.text(9.5e6, 1.7e3, "in one pass:\nRowSummary", **CENTRED)
 
 
 def main(n_sizes=200, output=None):

@@ -15,8 +15,14 @@ def latex_of(node):
     return DOTS.sub(r"\\ldots", node.astext())
 
 
+def mathml_of(text, **options):
+    """MathML whose bars of a norm are all of one height."""
+    math = tex2mathml(text, **options)
+    return math.replace("<mo>‖</mo>", '<mo stretchy="false">‖</mo>')
+
+
 def visit_math(translator, node):
-    translator.body.append(tex2mathml(latex_of(node)))
+    translator.body.append(mathml_of(latex_of(node)))
     raise SkipNode
 
 
@@ -28,7 +34,7 @@ def visit_displaymath(translator, node):
     if "\\\\" in text:
         environment = pick_math_environment(text)
         text = f"\\begin{{{environment}}}{text}\\end{{{environment}}}"
-    formula = tex2mathml(text, as_block=True)
+    formula = mathml_of(text, as_block=True)
     translator.body.append(f'<div class="formula">{formula}</div>')
     raise SkipNode
 

@@ -13,6 +13,7 @@ PANELS = {
     "plot_computational_reach": 1,
     "plot_quickstart": 1,
     "plot_stopping_matters": 1,
+    "plot_svm": 1,
     "plot_which_estimate": 1,
 }
 INCHES = 3.2, 2.24
