@@ -8,10 +8,12 @@ from numbers import Number
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from scipy import sparse
 
-from .._compat import _safe_indexing, check_in_memory, on_host
+from .._compat import check_in_memory, on_host
 from .._estimator.data.checks import (
     check_has_rows,
     check_numbers,
@@ -59,16 +61,22 @@ class Cells(NamedTuple):
     is_declared: bool = False
 
 
+def has_values(cells):
+    """Whether some values of a column are not missing."""
+    if cells.kind == "text":
+        return bool((cells.values >= 0).any())
+    return bool((cells.values == cells.values).any())
+
+
 class Table:
     """The columns of X, which may be any frame or array."""
 
-    # ``data`` is the frame or array that is read, ``names`` has the names of the
+    # ``data`` is a frame of narwhals, or an array; ``names`` has the names of the
     # columns of a frame, and ``numbers`` is X as an array if it has a dtype of numbers.
 
     def __init__(self, X):
         check_in_memory(X)
         check_has_rows(X)
-        self.names = self.numbers = None
         if sparse.issparse(X) or has_sparse_columns(X):
             if not may_be_dense(X):
                 raise ValueError(
@@ -76,18 +84,14 @@ class Table:
                     "pass it to models that support sparse X."
                 )
             X = X.toarray() if sparse.issparse(X) else X
-        if hasattr(X, "collect_schema") and hasattr(X, "collect"):
-            raise TypeError("X is a lazy frame: pass X.collect().")
-        is_frame = hasattr(X, "iloc") or hasattr(X, "get_columns")
-        if not is_frame and hasattr(X, "to_pandas"):
-            X, is_frame = X.to_pandas(), True
-        if is_frame:
-            self.data, self.shape = X, tuple(X.shape)
-        else:
+        frame = frame_of(X)
+        if frame is None:
             X = on_host(X)
             X = np.asarray(X, dtype=None if hasattr(X, "__array__") else object)
-            self.data, self.shape = X, X.shape
-            self.numbers = X if X.dtype.kind in "fiub" else None
+        self.data = X if frame is None else frame
+        self.shape = self.data.shape
+        self.names = None if frame is None else frame.columns
+        self.numbers = X if frame is None and X.dtype.kind in "fiub" else None
         if len(self.shape) != 2:
             raise ValueError(
                 f"Expected 2D array, got {len(self.shape)}D array instead: "
@@ -100,14 +104,6 @@ class Table:
                 raise ValueError(
                     f"Found array with 0 {what} (shape={self.shape}) while a minimum "
                     "of 1 is required by TableEncoder."
-                )
-        if is_frame:
-            self.names = list(X.columns)
-            repeated = [name for name, n in Counter(self.names).items() if n > 1]
-            if repeated:
-                raise ValueError(
-                    f"X has several columns with the same name: {repeated}. Give "
-                    "every column its own name."
                 )
 
     def feature_names(self):
@@ -123,7 +119,10 @@ class Table:
     def of_rows(self, rows):
         """The table of some rows; numbers say which."""
         part = copy(self)
-        part.data = _safe_indexing(self.data, rows)
+        data = self.data
+        if self.names is not None and data.implementation.is_pyarrow():
+            data = frame_of(data.to_pandas())  # Arrow takes no rows of some types
+        part.data = data[rows]
         part.shape = len(rows), self.shape[1]
         part.numbers = None if self.numbers is None else part.data
         return part
@@ -132,7 +131,10 @@ class Table:
         """The :class:`Cells` of a column."""
         if self.names is None:
             return _of_array(self.data[:, index])
-        return _of_series(self.data[self.names[index]])
+        name = self.names[index]
+        if self.data.implementation.is_pandas():
+            return _of_series(self.data.to_native()[name])
+        return _of_column(self.data.get_column(name))
 
 
 def may_be_dense(X):
@@ -142,26 +144,51 @@ def may_be_dense(X):
     return n_arrays * n_bytes * X.shape[0] * X.shape[1] <= MEMORY_BYTES
 
 
+def frame_of(X):
+    """X as a frame of narwhals; None if it is none."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+        if frame is X and hasattr(X, "to_pandas"):
+            frame = nw.from_native(X.to_pandas())
+    except DuplicateError as error:
+        counts = Counter(getattr(X, "column_names", None) or X.columns)
+        repeated = [name for name, n in counts.items() if n > 1]
+        raise ValueError(
+            f"X has several columns with the same name: {repeated}. Give every column "
+            "its own name."
+        ) from error
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a lazy frame: pass X.collect().")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
 def _of_series(column):
-    """A column of a frame of pandas, polars or the like."""
+    """A column of a frame of pandas: narwhals has no codes, and not all time zones."""
     dtype = column.dtype
-    if getattr(dtype, "name", None) == "category":
+    if dtype.name == "category":
         codes = np.asarray(column.cat.codes, dtype=np.intp)
         return _of_levels(codes, column.cat.categories.tolist(), is_declared=True)
     zone = getattr(dtype, "tz", None)
-    if zone is not None:  # of pandas; polars has UTC in arrays
+    if zone is not None:
         return Cells("date", column.to_numpy(dtype=INSTANT), zone=zone_of(zone))
-    if hasattr(dtype, "is_nested") and dtype.is_nested():  # of polars
+    if not isinstance(dtype, np.dtype) and dtype.kind in "fiu":
+        return _of_array(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return _of_array(column.to_numpy())
+
+
+def _of_column(column):
+    """A column of any other frame, as narwhals has it."""
+    dtype = column.dtype
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        return _of_texts(column.to_list(), is_declared=True)
+    if dtype.is_nested():
         return _of_objects(column.to_list())
-    zone = getattr(dtype, "time_zone", None)
-    is_extension = not isinstance(dtype, np.dtype) and hasattr(column, "array")
-    if is_extension and dtype.kind in "fiu":
-        array = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        array = column.to_numpy()
-    cells = _of_array(array)
-    is_declared = type(dtype).__name__ in ("Categorical", "Enum")  # polars
-    return cells._replace(zone=zone or cells.zone, is_declared=is_declared)
+    array = column.to_numpy()
+    if array.dtype == np.float32 and dtype != nw.Float32:  # integers, some missing
+        array = array.astype(np.float64)
+    cells, zone = _of_array(array), getattr(dtype, "time_zone", None)
+    is_offset = zone is not None and zone[0] in "+-"
+    return cells._replace(zone=f"UTC{zone}" if is_offset else zone or cells.zone)
 
 
 def _of_array(array):
@@ -184,40 +211,38 @@ def _of_array(array):
             return _of_objects(array.tolist())
 
 
-def _seconds(elapsed):
-    """Durations in seconds, NaN where they are missing."""
-    seconds = elapsed.astype(ELAPSED).astype(np.float64) / 1e6
-    return np.where(np.isnat(elapsed), np.nan, seconds)
-
-
 def _of_objects(values):
     """A column of Python objects: numbers, dates, durations, or texts of them."""
     # Numbers among texts are texts, and so is any other mixture.
     try:
-        unique = list(dict.fromkeys(values))
+        unique = dict.fromkeys(values)
     except TypeError:  # lists and the like become texts
         values = [
             value if isinstance(value, Hashable) else text_of(value) for value in values
         ]
-        unique = list(dict.fromkeys(values))
+        unique = dict.fromkeys(values)
     classes = {type(value) for value in unique if not is_missing(value)}
     if not all(issubclass(cls, str) for cls in classes):
-        for kind, kinds_of_objects, read in OBJECTS:
+        for kind, (kinds_of_objects, _) in OBJECTS.items():
             if all(issubclass(cls, kinds_of_objects) for cls in classes):
-                is_present = [not is_missing(value) for value in values]
-                return read(kind, values, np.array(is_present))
+                return of_kind(kind, values)
         if all(hasattr(cls, "to_timestamp") for cls in classes):  # periods
             return _of_objects(
                 [None if is_missing(v) else v.to_timestamp() for v in values]
             )
         values = [value if is_missing(value) else text_of(value) for value in values]
-        unique = list(dict.fromkeys(values))
+    return _of_texts(values)
+
+
+def _of_texts(values, is_declared=False):
+    """Texts, or values that become texts."""
+    unique = list(dict.fromkeys(values))
     code_of = {value: code for code, value in enumerate(unique)}
     codes = np.fromiter(map(code_of.__getitem__, values), np.intp, len(values))
-    return _of_levels(codes, unique)
+    return _of_levels(codes, unique, is_declared)
 
 
-def _of_levels(codes, levels, is_declared=False):
+def _of_levels(codes, levels, is_declared):
     """Texts ``levels[codes]``; those of code -1 and texts for missing values miss.
 
     Shapes: codes (n_samples,).
@@ -226,9 +251,7 @@ def _of_levels(codes, levels, is_declared=False):
     new_codes = np.full(len(levels) + 1, -1)  # the last is that of the code -1
     # Rows of a categorical dtype need not have all of its levels.
     for code in np.flatnonzero(np.bincount(codes[codes >= 0], minlength=1)):
-        if is_missing(levels[code]):
-            continue
-        text = text_of(levels[code])
+        text = "" if is_missing(levels[code]) else text_of(levels[code])
         if text.strip() not in MISSING_TEXTS:
             new_codes[code] = of_text.setdefault(text, len(of_text))
     return Cells("text", new_codes[codes], list(of_text), is_declared=is_declared)
@@ -243,13 +266,40 @@ def text_of(value):
     return str(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
-def _numbers_of_objects(kind, values, is_present):
-    """Objects that are numbers or booleans."""
-    numbers = np.full(len(values), np.nan)
-    present = [value for value, is_in in zip(values, is_present) if is_in]
-    check_numbers(np.array(present), "A column of X")
-    numbers[is_present] = present
-    return Cells(kind, numbers)
+def of_kind(kind, values):
+    """Objects that are missing, or of one kind of ``OBJECTS``."""
+    _, read = OBJECTS[kind]
+    is_present = np.array([not is_missing(value) for value in values])
+    found, zone = read([value for value, is_in in zip(values, is_present) if is_in])
+    missing = np.datetime64("NaT") if kind == "date" else np.nan
+    array = np.full(len(values), missing, dtype=found.dtype)
+    array[is_present] = found
+    return Cells(kind, array, zone=zone)
+
+
+def _numbers(objects):
+    """Numbers or booleans as floating point; they have no time zone."""
+    check_numbers(np.array(objects), "A column of X")
+    return np.array(objects, dtype=np.float64), None
+
+
+def _instants(dates):
+    """Dates as instants, in UTC if they have a time zone, and their time zone."""
+    by_id = {id(zone): zone for zone in (getattr(d, "tzinfo", None) for d in dates)}
+    zones = []  # those of dateutil cannot be in a set
+    for zone in map(zone_of, filter(None, by_id.values())):
+        zones += [] if zone in zones else [zone]
+    if not zones:
+        return np.array(dates, dtype=INSTANT), None
+    if not all(getattr(value, "tzinfo", None) for value in dates):
+        raise ValueError(
+            "A column of X mixes dates with and without a time zone: use one or the "
+            "other."
+        )
+    # Not by astimezone, which ends at both ends of the calendar.
+    offsets = np.array([value.utcoffset() for value in dates], dtype=ELAPSED)
+    walls = np.array([value.replace(tzinfo=None) for value in dates], dtype=INSTANT)
+    return walls - offsets, zones[0] if len(zones) == 1 else "UTC"
 
 
 def zone_of(zone):
@@ -263,48 +313,28 @@ def zone_of(zone):
         return zone
 
 
-def dates_of(kind, values, is_present):
-    """Objects that are dates, in UTC if they have a time zone."""
-    dates = [value for value, is_in in zip(values, is_present) if is_in]
-    by_id = {id(zone): zone for zone in (getattr(d, "tzinfo", None) for d in dates)}
-    zones = []  # those of dateutil cannot be in a set
-    for zone in map(zone_of, filter(None, by_id.values())):
-        zones += [] if zone in zones else [zone]
-    if zones:
-        if not all(getattr(value, "tzinfo", None) for value in dates):
-            raise ValueError(
-                "A column of X mixes dates with and without a time zone: use one or "
-                "the other."
-            )
-        # Not by astimezone, which ends at both ends of the calendar.
-        offsets = np.array([value.utcoffset() for value in dates], dtype=ELAPSED)
-        dates = [value.replace(tzinfo=None) for value in dates]
-    instants = np.full(len(values), np.datetime64("NaT"), dtype=INSTANT)
-    instants[is_present] = np.array(dates, dtype=INSTANT)
-    if zones:
-        instants[is_present] -= offsets
-    zone = zones[0] if len(zones) == 1 else "UTC" if zones else None
-    return Cells(kind, instants, zone=zone)
-
-
-def _durations_of_objects(kind, values, is_present):
-    """Objects that are durations; times of day count from midnight."""
+def _elapsed(durations):
+    """Durations in seconds; times of day count from midnight."""
     elapsed = [
         datetime.combine(MIDNIGHT, value) - MIDNIGHT
         if isinstance(value, time)
         else value
-        for value, is_in in zip(values, is_present)
-        if is_in
+        for value in durations
     ]
-    seconds = np.full(len(values), np.nan)
-    seconds[is_present] = _seconds(np.array(elapsed, dtype=ELAPSED))
-    return Cells(kind, seconds)
+    return _seconds(np.array(elapsed, dtype=ELAPSED)), None
 
 
-# Kinds of objects: the first whose classes fit all objects of a column is taken.
-OBJECTS = [
-    ("boolean", (bool, np.bool_), _numbers_of_objects),
-    ("number", (Number, np.bool_), _numbers_of_objects),
-    ("date", (date, np.datetime64), dates_of),
-    ("duration", (timedelta, time, np.timedelta64), _durations_of_objects),
-]
+def _seconds(elapsed):
+    """Durations in seconds, NaN where they are missing."""
+    seconds = elapsed.astype(ELAPSED).astype(np.float64) / 1e6
+    return np.where(np.isnat(elapsed), np.nan, seconds)
+
+
+# Kinds of objects, their classes, and what reads them: the first whose classes fit all
+# objects of a column is taken.
+OBJECTS = {
+    "boolean": ((bool, np.bool_), _numbers),
+    "number": ((Number, np.bool_), _numbers),
+    "date": ((date, np.datetime64), _instants),
+    "duration": ((timedelta, time, np.timedelta64), _elapsed),
+}

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from .._warnings import warn
-from .cells import ELAPSED, INSTANT, dates_of, text_of
+from .cells import ELAPSED, INSTANT, has_values, of_kind, text_of
 from .written_dates import ORDERS, orders_of, written_date
 
 # Parts of a date, in the time zone of the column.
@@ -245,13 +245,6 @@ def _check_other_numbers(levels, name):
         )
 
 
-def has_values(cells):
-    """Whether some values of a column are not missing."""
-    if cells.kind == "text":
-        return bool((cells.values >= 0).any())
-    return bool((cells.values == cells.values).any())
-
-
 def check_missing(cells, name, kind):
     """Raise unless all values are missing: a column of those fits every kind."""
     if has_values(cells):
@@ -291,8 +284,7 @@ def _of_texts(cells, missing, read, name, kind):
 def _of_texts_of_dates(cells, name, order):
     """The time zone and the instants of texts of dates."""
     dates = _of_texts(cells, None, partial(_date, order=order), name, "date")
-    is_present = np.array([date is not None for date in dates])
-    cells = dates_of("date", dates.tolist(), is_present)
+    cells = of_kind("date", dates.tolist())
     return cells.zone, cells.values
 
 

@@ -4,6 +4,7 @@ from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -33,8 +34,9 @@ SECONDS = "total_seconds"
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode the columns of a raw table as numbers.
 
-    X may be a pandas or polars frame, an array of numbers or objects, lists, or a
-    sparse matrix. ``fit`` decides from the training rows what each column contains:
+    X may be a frame of pandas, polars, Arrow or another library that narwhals reads,
+    an array of numbers or objects, lists, or a sparse matrix. ``fit`` decides from the
+    training rows what each column contains:
 
     * **numbers**, also as strings such as "1.5", but not "007" or "1e5", which are
       codes; booleans become 0 and 1.
@@ -235,14 +237,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = self._columns.items()
         is_numeric = all(column.kind in NUMERIC for _, column in columns)
         if table.numbers is not None and is_numeric:
-            with names_infinite_columns(X):
+            with names_infinite_columns(table.data):
                 return self._kept_numbers(table.numbers, indices)
         codes = [
             values
             for index, (name, column) in zip(indices, columns)
             for values in column.encoded(table.cells(index), name)
         ]
-        with names_infinite_columns(X):
+        with names_infinite_columns(table.data):
             return _joined_columns(codes + _elapsed(codes, self._columns.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -306,7 +308,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         columns = {name: column for name, (_, column) in kept.items()}
         indices = [index for index, _ in kept.values()]
-        with names_infinite_columns(X):
+        with names_infinite_columns(table.data):
             if table.numbers is not None:
                 codes = self._kept_numbers(table.numbers, indices)
             else:
@@ -338,7 +340,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 return [index_of[name] for name in kept]
             if isinstance(missing[0], str):
                 raise ValueError(f"Columns are missing in X: {missing}.")
-        validate_data(self, table.data, reset=False, skip_check_array=True)
+        X = nw.to_native(table.data, pass_through=True)
+        validate_data(self, X, reset=False, skip_check_array=True)
         return self._kept
 
     def _kept_numbers(self, array, indices):

@@ -1,8 +1,10 @@
 """TableEncoder: any frame, the same numbers; columns that were not as in fit."""
 
 import pickle
+import subprocess
+import sys
 import warnings
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
@@ -17,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skacv import TableEncoder, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.tables import cells
+from skacv.tables.columns import PARTS
 
 from .frames import CITIES, N_ROWS, TABLES
 
@@ -509,3 +512,57 @@ def test_stopping_estimators_take_tables_of_arrow(rng):
     np.testing.assert_array_equal(found, expected)
     numbers = TrajectoryLasso("path", max_iter=5).fit(table.select(["a"]), y)
     assert list(numbers.feature_names_in_) == ["a"]
+
+
+def test_missing_integers_of_polars_are_in_double_precision():
+    pl = pytest.importorskip("polars")
+    for dtype, expected in ((pl.Int8, np.float64), (pl.Float32, np.float32)):
+        X = pl.DataFrame({"x": pl.Series([1, None, 3], dtype=dtype)})
+        assert TableEncoder("codes").fit_transform(X).dtype == expected
+
+
+WITHOUT_PANDAS = """
+import sys
+class NoPandas:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "pandas":
+            raise ImportError(name)
+sys.meta_path.insert(0, NoPandas())
+from datetime import datetime
+import numpy as np, pyarrow as pa
+from skacv import TableEncoder
+when = [datetime(2024, 1, 31, 23), None, datetime(2024, 2, 1, 23)] * 2
+columns = {
+    "size": pa.array([1, None, 3] * 2, pa.int8()),
+    "city": pa.array(["Oslo", None, "Bergen"] * 2).dictionary_encode(),
+    "code": pa.array([30, None, 4] * 2).dictionary_encode(),
+    "of": pa.array([[1], None, [1, 2]] * 2),
+    "seen": pa.array(when, pa.timestamp("ms", tz="+02:00")),
+}
+X = pa.chunked_array([[1], [2, 3, 4, 5, 6]])
+encoder = TableEncoder("codes").fit(pa.table({**columns, "row": X}))
+print(*encoder.get_feature_names_out())
+print(*encoder.codes(pa.table({**columns, "row": X}))[:3].ravel())
+infinite = pa.table({"one": [1.0, 2.0], "two": [1.0, np.inf]})
+try:
+    TableEncoder().fit(infinite)
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_tables_of_arrow_are_read_without_pandas():
+    pytest.importorskip("pyarrow")
+    command = [sys.executable, "-c", WITHOUT_PANDAS]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    names, codes, error = run.stdout.splitlines()
+    parts = [f"seen_{part}" for part in PARTS]
+    assert names.split() == ["size", "city", "code", "of", *parts, "row"]
+    seconds = datetime(2024, 1, 31, 23, tzinfo=UTC).timestamp()
+    expected = [
+        [1, 1, 0, 1, seconds, 2, 1, 3, 1, 1],  # a Thursday, in its time zone
+        [*[np.nan] * 9, 2],
+        [3, 0, 1, 0, seconds + 86400, 2, 2, 4, 1, 3],
+    ]
+    np.testing.assert_array_equal(np.array(codes.split(), float), np.ravel(expected))
+    assert "in column 'two'" in error
