@@ -1,11 +1,12 @@
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import skacv
-from skacv.model_selection import portfolios
+from skacv.optim.run import LiveRun
 
 
 def pytest_addoption(parser):
@@ -84,9 +85,50 @@ def note_calls(monkeypatch):
     return note
 
 
+class Advance(NamedTuple):
+    """Updates of a run that one call has made, from the first to the last."""
+
+    run: LiveRun
+    first: int
+    last: int
+
+
 @pytest.fixture
-def few_trees(monkeypatch):
+def advances(monkeypatch):
+    """What runs of the engine do, whoever starts them: an Advance of every call."""
+    found, go_on = [], LiveRun.go_on
+
+    def noting(run, *args, **params):
+        first = run.t
+        go_on(run, *args, **params)
+        found.append(Advance(run, first, run.t))
+
+    monkeypatch.setattr(LiveRun, "go_on", noting)
+    return found
+
+
+# Sizes of the trees of default members: boosted ones of few rows, of more, and forests.
+FEW_TREES = {
+    "SMALL": {"max_iter": 10},
+    "USUAL": {"max_iter": 10},
+    "EXTRA": {"n_estimators": 3},
+}
+
+
+@pytest.fixture
+def set_trees(monkeypatch):
+    """A function that sets settings of trees of default members, by their tables."""
+
+    def set_settings(**settings):
+        for table, values in settings.items():
+            (found,) = {id(vars(m)[table]): m for m in modules_with(table)}.values()
+            for name, value in values.items():
+                monkeypatch.setitem(vars(found)[table], name, value)
+
+    return set_settings
+
+
+@pytest.fixture
+def few_trees(set_trees):
     """Default members with few trees, where a test is not about how good they are."""
-    monkeypatch.setitem(portfolios.SMALL, "max_iter", 10)
-    monkeypatch.setitem(portfolios.USUAL, "max_iter", 10)
-    monkeypatch.setitem(portfolios.EXTRA, "n_estimators", 3)
+    set_trees(**FEW_TREES)

@@ -1,5 +1,6 @@
-"""What a fit has run, through estimates that tests register."""
+"""What a fit has run, through estimates that tests register; runs still in memory."""
 
+import gc
 from contextlib import contextmanager
 
 import numpy as np
@@ -7,6 +8,7 @@ from sklearn.base import clone
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
+from skacv.optim.run import LiveRun
 
 
 @contextmanager
@@ -50,3 +52,9 @@ def assert_same_summary(found, expected, rtol=1e-9):
         actual, desired = (getattr(fit, name) for fit in fits)
         size = np.abs(desired).max()
         np.testing.assert_allclose(actual, desired, rtol=0, atol=rtol * size)
+
+
+def runs_in_memory():
+    """Runs that could still go on, whoever holds them."""
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, LiveRun)]

@@ -27,8 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skacv import IterativeRidge, approximate_loo
-from skacv.converged.fitted_models import adapter_of
 from skacv.converged.second_step import second_step
+from tests.internals import converged_fit
 from tests.refits import logistic, outcome, refitted
 
 from .cases import labels_of
@@ -134,7 +134,7 @@ def test_a_second_step_leads_to_the_refits(n_classes, rng):
     model = LogisticRegression(C=2.0, tol=1e-10, max_iter=10**4)
     model.fit(X, y, sample_weight=weights)
     one = approximate_loo(model, X, y, sample_weight=weights).predictions
-    (converged,) = adapter_of(LogisticRegression)(model, X, y, weights)
+    converged = converged_fit(model, X, y, weights)
     rows = np.arange(0, 60, 3)
     two = one[rows] + second_step(converged, rows).reshape(one[rows].shape)
     exact = refitted(model, X, y, rows, weights)

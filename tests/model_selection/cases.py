@@ -4,11 +4,12 @@ from copy import copy
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor
 from skacv.model_selection import RecordsTrajectory
-from skacv.model_selection.optimism import N_DRAWS, N_PARTS
 from skacv.risk.held_out_rows import mean_with_error
+from tests.internals import RULES
 
 OF_BOTH_TASKS = {"kernel", "feature machine", "boosted trees", "extra trees"}
 # The default members, where a table lets all of them take part.
@@ -16,6 +17,9 @@ MEMBERS = {
     SelfStoppingRegressor: {"lasso", "ridge", *OF_BOTH_TASKS},
     SelfStoppingClassifier: {"logistic", *OF_BOTH_TASKS},
 }
+
+# Draws of the corrected score, and the parts of a partition that it leaves out.
+N_DRAWS, N_PARTS = 200, 5
 
 
 def left_out_parts(n_units, rng, classes=None):
@@ -31,6 +35,29 @@ def left_out_parts(n_units, rng, classes=None):
         part_of = part_of[place]
         for part in range(N_PARTS):
             yield np.flatnonzero(part_of == part)
+
+
+def by_loops(costs, weights, errors, rule, seed, drawn_before, classes=None):
+    """Choose without each part of the rows, judge by that part, row by row.
+
+    ``costs`` of every candidate, (n_iterates, n_rows), the rows those of X.
+    """
+    rng = check_random_state(seed)
+    for high in drawn_before:
+        rng.randint(high)
+    n_rows = len(weights)
+    judged = [[] for _ in range(n_rows)]
+    for part in left_out_parts(n_rows, rng, classes):
+        rows = np.setdiff1d(np.arange(n_rows), part)
+        found = []
+        for own, error in zip(costs, errors):
+            path = np.average(own[:, rows], axis=1, weights=weights[rows])
+            t = RULES[rule](path, lambda t, error=error: error[t])
+            found.append((path[t], own[t]))
+        chosen = min(found, key=lambda pair: pair[0])[1]
+        for i in part:
+            judged[i].append(chosen[i])
+    return np.average([np.mean(each) for each in judged], weights=weights)
 
 
 class NestedLeastSquares(RecordsTrajectory, RegressorMixin, BaseEstimator):

@@ -19,7 +19,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
 )
-from skacv.model_selection.defaults.pipeline import TablePipeline
+from skacv.model_selection import TablePipeline
 from tests.cases import covering
 from tests.model_selection.cases import MEMBERS
 from tests.tables.frames import TABLES

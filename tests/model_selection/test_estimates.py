@@ -10,7 +10,6 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
 )
-from skacv._estimator.estimates.readers import ESTIMATES
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 
 
@@ -62,7 +61,8 @@ def half(request):
     register_estimate(estimate)
     yield estimate
     unregister_estimate("half")
-    assert list(ESTIMATES) == ["risk", "loo", "cv"]
+    with pytest.raises(ValueError, match="no estimate 'half'"):
+        unregister_estimate("half")
 
 
 def expected_path(model, X, y):
@@ -131,21 +131,27 @@ def test_a_parameter_switches_it(half, data):
             TrajectoryEarlyStoppingCV(estimator, criterion="half").fit(X, y)
 
 
-@pytest.mark.parametrize("half", [{"after": ("cv", "risk")}], indirect=True)
-def test_it_is_read_after_what_it_takes_over(half, data, monkeypatch):
+def test_it_is_read_after_what_it_takes_over(data):
+    """Whichever has been registered first."""
     order = []
-    for name, estimate in ESTIMATES.items():
 
-        def read(run, name=name):
+    def register(name, *after):
+        def read(run):
             order.append(name)
             return {}
 
-        own = Estimate(name, "", read, estimate.parameter, after=estimate.after)
-        monkeypatch.setitem(ESTIMATES, name, own)
-    IterativeRidge(risk=True, loo=True, cv=3).fit(*data)
-    assert sorted(order) == ["cv", "half", "loo", "risk"]
-    assert order.index("loo") < order.index("risk")
-    assert order[-1] == "half"
+        register_estimate(Estimate(name, "", read, after=after))
+
+    try:
+        register("half")
+        register("double", "half", "cv")
+        unregister_estimate("half")
+        register("half")
+        IterativeRidge(risk=True, loo=True, cv=3).fit(*data)
+    finally:
+        for name in ("half", "double"):
+            unregister_estimate(name)
+    assert order == ["half", "double"]
 
 
 @pytest.mark.parametrize("name", ["auto", "risk", "r2"])

@@ -1,6 +1,5 @@
 """A candidate that fails has no score, and the others are compared without it."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -18,8 +17,8 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
 )
-from skacv.model_selection.failures import Failed, attempt
-from skacv.model_selection.portfolios import PORTFOLIOS
+from skacv.optim.run import LiveRun
+from tests.internals import default_members
 
 TREES = HistGradientBoostingRegressor(max_iter=6, min_samples_leaf=5, random_state=0)
 LASSO, RIDGE = TrajectoryLasso("path", max_iter=3), IterativeRidge(0.0, max_iter=9)
@@ -122,9 +121,7 @@ def test_a_default_member_that_fails_is_left_out(data, few_trees):
     model = SelfStoppingRegressor(param_grid={"kernel__gamma": [-1.0]}, random_state=0)
     model, message = fitted(model, data)
     assert "'kernel' with {'gamma': -1.0}" in message
-    assert set(model.weights_) == {
-        member.name for member in PORTFOLIOS["regression"]() if member.name != "kernel"
-    }
+    assert set(model.weights_) == default_members("regression").keys() - {"kernel"}
 
 
 def test_parameters_that_fail_in_a_list(data):
@@ -215,7 +212,7 @@ def test_an_interrupt_ends_the_fit(data, monkeypatch):
     def interrupted(*args, **params):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(IterativeRidge, "fit_up_to", interrupted)
+    monkeypatch.setattr(LiveRun, "go_on", interrupted)
     with pytest.raises(KeyboardInterrupt):
         TrajectoryEarlyStoppingCV([("ridge", RIDGE), ("lasso", LASSO)]).fit(*data)
 
@@ -227,11 +224,17 @@ class Picky(Exception):
         super().__init__(f"{what}: {why}")
 
 
-def test_errors_travel_between_processes():
-    def fail():
+class PickyTrees(HistGradientBoostingRegressor):
+    """Trees that do not grow."""
+
+    def fit(self, X, y, **params):
         raise Picky("this", "that")
 
-    failed = attempt(fail)
-    assert isinstance(failed, Failed)
-    assert failed.why == "Picky: this: that"
-    assert "this: that" in pickle.loads(pickle.dumps(failed)).why
+
+def test_errors_travel_between_processes(data):
+    members = [("ridge", RIDGE), ("trees", PickyTrees()), ("lasso", LASSO)]
+    model = TrajectoryEarlyStoppingCV(members, n_jobs=2, cv=3)
+    model, _ = fitted(model, data)
+    first, why, last = model.results_["left_out"]
+    assert first == last == ""
+    assert "Picky: this: that" in why

@@ -25,8 +25,8 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
 )
-from skacv.kernel.scales import FACTORS, MOST_ROWS
 from skacv.tables import TableEncoder
+from tests.runs import reading
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -107,12 +107,13 @@ def test_gamma_is_part_of_the_comparison_where_rows_are_few(n_rows, rng):
         KernelEigenProRegressor(max_iter=20), criterion="cv", random_state=0
     ).fit(X, y)
     gammas = [params.get("gamma") for params in model.results_["params"]]
-    if n_rows > MOST_ROWS:
+    factors = 4.0 ** np.arange(-3, 3)
+    if n_rows > 1000:
         assert gammas == [None]
-        assert len(model.estimator_.gammas_) == len(FACTORS)
+        assert len(model.estimator_.gammas_) == len(factors)
         return
     scale = KernelEigenProRegressor(gamma="scale", max_iter=1).fit(X, y).gamma_
-    np.testing.assert_allclose(gammas, scale * np.array(FACTORS))
+    np.testing.assert_allclose(gammas, scale * factors)
     best = int(np.argmin(model.results_["best_score"]))
     assert model.best_params_ == {"gamma": gammas[best]}
     assert model.estimator_.gamma_ == gammas[best]
@@ -142,20 +143,21 @@ def test_the_worse_values_of_gamma_only_begin(rng):
     assert model.best_iter_ == alone.best_iter_
 
 
-def test_what_the_run_that_is_kept_warns_of_is_said(monkeypatch, rng):
+def test_what_the_run_that_is_kept_warns_of_is_said(rng):
     """Not what those warn of that only begin."""
 
-    def warn_of(self, run):
-        warnings.warn(f"a run of gamma {self.gamma}", UserWarning, stacklevel=2)
+    def read(run):
+        warnings.warn(f"gamma {run.estimator.gamma}", UserWarning, stacklevel=2)
+        return {}
 
-    monkeypatch.setattr(KernelEigenProRegressor, "_warn_of", warn_of)
     X = rng.standard_normal((60, 3))
     kernel = KernelEigenProRegressor(max_iter=60, random_state=0)
-    with warnings.catch_warnings(record=True) as found:
+    with reading(read), warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         model = TrajectoryEarlyStoppingCV(kernel, cv=3).fit(X, X[:, 0])
-    said = [str(each.message) for each in found if "a run of" in str(each.message)]
-    assert said == [f"a run of gamma {model.best_params_['gamma']}"]
+    said = [str(each.message) for each in found if "gamma" in str(each.message)]
+    assert len(model.results_["params"]) > 1
+    assert said == [f"gamma {model.best_params_['gamma']}"]
 
 
 def test_a_nonlinear_member_beyond_the_former_limit():

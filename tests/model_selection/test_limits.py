@@ -19,8 +19,7 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection import portfolios
-from skacv.model_selection.advice import is_still_improving
+from tests.internals import is_still_improving
 
 
 @pytest.fixture
@@ -127,8 +126,8 @@ def test_paths_of_strengths(rng):
     assert said(TrajectoryEarlyStoppingCV(lasso, cv=4), X, y) == []
 
 
-def test_the_remedy_for_default_members_works(rng, few_trees, monkeypatch):
-    monkeypatch.setitem(portfolios.SMALL, "max_iter", 40)
+def test_the_remedy_for_default_members_works(rng, few_trees, set_trees):
+    set_trees(SMALL={"max_iter": 40})
     X = rng.uniform(-1, 1, (300, 6))
     steps = X, np.sign(X[:, 0]) + np.sign(X[:, 1] - 0.3) + np.sign(X[:, 2] + 0.3)
     few = said(SelfStoppingRegressor(random_state=0), *steps)

@@ -18,7 +18,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection.portfolios import PORTFOLIOS
+from tests.internals import default_members
 
 TREES = GradientBoostingClassifier(n_estimators=4, random_state=0)
 CLASSIFIERS = {
@@ -126,7 +126,7 @@ def test_the_default_goes_on(case, late, single, few_trees):
     with warnings.catch_warnings(action="ignore"):
         model = SelfStoppingClassifier(cv=cv, random_state=0).fit(X, y, **params)
     assert not any(model.results_["left_out"])
-    assert set(model.weights_) == {m.name for m in PORTFOLIOS["classification"]()}
+    assert set(model.weights_) == default_members("classification").keys()
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 

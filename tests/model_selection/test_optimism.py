@@ -23,20 +23,12 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from skacv._compat import class_weights
-from skacv._estimator.estimates.held_out import HeldOutLosses
-from skacv.model_selection.criteria import RULES
-from skacv.model_selection.optimism import (
-    MOST_GROUPS,
-    N_PARTS,
-    Draws,
-    RecordedLosses,
-    chosen_in_draws,
-    mean_over_rest,
-    possible_gain,
-)
+from tests.internals import bound_of_later_gain, drawn_groups, score_of_choice
 
-from .cases import NestedLeastSquares, left_out_parts
+from .cases import NestedLeastSquares, by_loops
+
+# Of so many groups of rows, and parts of a partition, choices are made.
+MOST_GROUPS, N_PARTS = 1000, 5
 
 
 @pytest.fixture
@@ -51,29 +43,6 @@ MEMBERS = {
     # Staged models have other units of weights.
     "trees": Staged(GradientBoostingRegressor(n_estimators=20, random_state=0), cv=4),
 }
-
-
-def by_loops(costs, weights, errors, rule, seed, drawn_before):
-    """Choose without each part of the rows, judge by that part, row by row.
-
-    ``costs`` of every member, (n_iterates, n_rows), the rows those of X.
-    """
-    rng = check_random_state(seed)
-    for high in drawn_before:
-        rng.randint(high)
-    n_rows = len(weights)
-    judged = [[] for _ in range(n_rows)]
-    for part in left_out_parts(n_rows, rng):
-        rows = np.setdiff1d(np.arange(n_rows), part)
-        found = []
-        for own, error in zip(costs, errors):
-            path = np.average(own[:, rows], axis=1, weights=weights[rows])
-            t = RULES[rule](path, error.__getitem__)
-            found.append((path[t], own[t]))
-        chosen = min(found, key=lambda pair: pair[0])[1]
-        for i in part:
-            judged[i].append(chosen[i])
-    return np.average([np.mean(each) for each in judged], weights=weights)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -128,15 +97,6 @@ def test_the_correction_raises_the_score_of_noise(rng):
     assert np.mean(gains) > 0.02
 
 
-def recorded(losses):
-    """A run with these losses of rows, (n_iterates, n_rows), which has no errors."""
-    rows = np.arange(losses.shape[1])
-    held_out = HeldOutLosses(
-        rows, rows, np.ones(len(rows)), len(losses), losses.__getitem__
-    )
-    return RecordedLosses(0, held_out, np.arange(len(losses)), None)
-
-
 def test_where_few_rows_cost_much_it_is_the_risk_of_the_choice(rng):
     """Ten iterates, of which the earlier ones deny the class of more of the rows."""
     shares, denied = np.geomspace(0.2, 0.001, 10), 36.0
@@ -146,12 +106,7 @@ def test_where_few_rows_cost_much_it_is_the_risk_of_the_choice(rng):
     for seed in range(400):
         is_denied = rng.random(30) < shares[:, None]
         costs = usual[:, None] * rng.exponential(size=(10, 30)) + denied * is_denied
-        draws = Draws.of(np.arange(30), np.ones(30), check_random_state(seed))
-        counts = draws.without_parts
-        _, *of_groups = chosen_in_draws(
-            [recorded(costs)], RULES["min"], draws.group_of, counts
-        )
-        corrected.append(mean_over_rest(*of_groups, counts)[0])
+        corrected.append(score_of_choice(costs, seed))
         scores.append(costs.mean(axis=1).min())
         truth.append(risks[costs.mean(axis=1).argmin()])
     assert np.mean(scores) < 0.6 * np.mean(truth)
@@ -269,18 +224,33 @@ def codes(y, decisions):
 
 COSTS = {
     "ridge": (IterativeRidge(0.0, max_iter=20), "numbers", squared),
-    "kernel": (KernelEigenProRegressor(max_iter=5, random_state=0), "numbers", squared),
+    "kernel": (
+        KernelEigenProRegressor(gamma="scale", max_iter=5, random_state=0),
+        "numbers",
+        squared,
+    ),
+    "batches": (
+        KernelEigenProRegressor(
+            gamma="scale", batch_size=20, n_components=0, max_iter=5, random_state=0
+        ),
+        "numbers",
+        squared,
+    ),
     "poisson": (TrajectoryPoissonRegressor(max_iter=10), "counts", deviance),
     "huber": (TrajectoryHuberRegressor(scale=1.0, max_iter=10), "numbers", huber),
     "logistic": (TrajectoryLogisticRegression(max_iter=10), "two", log_loss_of_two),
-    "balanced": (
-        TrajectoryLogisticRegression(max_iter=10, class_weight="balanced"),
+    "weighted": (
+        TrajectoryLogisticRegression(max_iter=10, class_weight={0: 1.0, 1: 3.0}),
         "two",
         log_loss_of_two,
     ),
     "three": (TrajectoryLogisticRegression(max_iter=10), "three", log_loss_of_three),
     "svm": (TrajectoryLinearSVC(max_iter=10), "two", squared_hinge),
-    "codes": (KernelEigenProClassifier(max_iter=5, random_state=0), "two", codes),
+    "codes": (
+        KernelEigenProClassifier(gamma="scale", max_iter=5, random_state=0),
+        "two",
+        codes,
+    ),
 }
 
 
@@ -301,55 +271,44 @@ def targets(kind, rng):
 @pytest.mark.parametrize("name", ["cv", "loo"])
 @pytest.mark.parametrize("case", COSTS)
 def test_costs_of_held_out_rows(case, name, rng):
+    """A choice without parts of the rows is judged by them, each in its own units."""
     model, kind, cost = COSTS[case]
     X, y = targets(kind, rng)
     weights = rng.integers(0, 3, len(y)) / 2
-    model.set_params(cv=3, loo=True).fit(X, y, sample_weight=weights)
-    found = model._held_out_losses(name, y)
-    rows = np.hstack(getattr(model, f"{name}_indices_"))
-    np.testing.assert_array_equal(found.rows, rows)
-    expected = cost(y[rows], getattr(model, f"{name}_prediction_path_"))
-    np.testing.assert_allclose(found.of(np.arange(3)), expected[:3], 1e-9, 1e-12)
-    share = weights[rows]
-    if case == "balanced":
-        # Older versions of scikit-learn count the rows, newer ones their weights.
-        kept = weights > 0
-        own = class_weights("balanced", np.unique(y), y[kept], weights[kept])
-        share = share * own[y[rows]]
-    np.testing.assert_allclose(found.weights / found.weights.sum(), share / share.sum())
-    mean, error = found.averages()
-    np.testing.assert_allclose(mean, getattr(model, f"{name}_path_"))
-    # Where all rows cost the same at the start, what is left is the root of rounding.
-    errors = getattr(model, f"{name}_se_path_")
-    np.testing.assert_allclose(error[1:], errors[1:], rtol=1e-6)
-
-
-def test_random_labels_add_nothing_on_average(rng):
-    """The path of a kernel run in batches is less than what predictions cost."""
-    X = rng.standard_normal((120, 3))
-    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(120)
-    model = KernelEigenProRegressor(batch_size=20, n_components=0, random_state=0)
-    model.fit(X, y)
-    found = model._held_out_losses("loo", y)
-    costs = squared(y[found.rows], model.loo_prediction_path_)
-    assert (costs.mean(axis=1) != model.loo_path_).any()
-    np.testing.assert_allclose(found.averages()[0], model.loo_path_)
-    own = found.of(np.arange(found.n_iterates))
-    np.testing.assert_allclose(np.ptp(own - costs, axis=1), 0, atol=1e-9)
-
-
-def test_none_without_held_out_predictions(data):
-    X, y = data
-    model = IterativeRidge(0.0, risk=True, loo=False).fit(X, y)
-    assert model._held_out_losses("cv", y) is None
+    switches = {"cv": None, "loo": True} if name == "loo" else {"cv": 3, "loo": False}
+    alone = clone(model).set_params(**switches).fit(X, y, sample_weight=weights)
+    rows = np.hstack(getattr(alone, f"{name}_indices_"))
+    costs = cost(y[rows], getattr(alone, f"{name}_prediction_path_"))
+    path = getattr(alone, f"{name}_path_")
+    passed = weights
+    if case == "weighted":
+        weights = weights * np.where(y, 3.0, 1.0)
+    # Random labels of a run in batches add nothing to what rows cost, but to the mean.
+    means = np.average(costs, axis=1, weights=weights[rows])
+    if case == "batches" and name == "loo":
+        assert (means != path).any()
+        costs = costs + (path - means)[:, None]
+    else:
+        np.testing.assert_allclose(means, path, rtol=1e-9)
+    kept = np.argsort(rows)
+    kept = kept[weights[rows[kept]] > 0]
+    costs, rows = costs[:, kept], rows[kept]
+    classes = y[rows] if kind in ("two", "three") else None
+    expected = by_loops([costs], weights[rows], [None], "min", 1, [], classes)
+    folds = None
+    if name == "cv":
+        folds = [(np.setdiff1d(np.arange(len(y)), i), i) for i in alone.cv_indices_]
+    stopped = TrajectoryEarlyStoppingCV(
+        model, criterion=name, cv=folds, patience=None, random_state=1
+    ).fit(X, y, sample_weight=passed)
+    assert stopped.best_score_corrected_ == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(
     ("n_rows", "n_draws"), [(40, 200), (10_000, 200), (20_000, 100), (10**6, 50)]
 )
 def test_many_rows_are_drawn_fewer_times(n_rows, n_draws):
-    rng = check_random_state(0)
-    group_of, *both = Draws.of(np.arange(n_rows), np.ones(n_rows), rng)
+    group_of, *both = drawn_groups(n_rows)
     n_groups = min(n_rows, MOST_GROUPS)
     for counts in both:
         assert counts.shape == (n_draws, n_groups)
@@ -363,7 +322,7 @@ def test_many_rows_are_drawn_fewer_times(n_rows, n_draws):
 
 def test_no_choice_is_made_without_a_class_that_two_rows_have():
     classes = np.repeat(["no", "yes"], [28, 2])
-    draws = Draws.of(np.arange(30), np.ones(30), check_random_state(0), classes=classes)
+    draws = drawn_groups(30, classes=classes)
     is_yes = np.zeros(30, dtype=bool)
     is_yes[draws.group_of[classes == "yes"]] = True
     without_parts = draws.without_parts
@@ -372,9 +331,7 @@ def test_no_choice_is_made_without_a_class_that_two_rows_have():
     np.testing.assert_array_equal((without_parts == 0).sum(axis=0), 40)
     # No class is to be kept where groups are drawn whole.
     groups = np.arange(30) // 3
-    grouped = Draws.of(
-        np.arange(30), np.ones(30), check_random_state(0), groups, classes
-    )
+    grouped = drawn_groups(30, groups, classes)
     assert grouped.without_parts.shape == (200, 10)
 
 
@@ -413,12 +370,9 @@ def test_the_bound_holds_for_few_groups(n_groups, rng):
     exceeded = 0
     for seed in range(500):
         costs = rng.standard_normal(n_groups) * direction
-        draws = Draws.of(
-            np.arange(n_groups), np.ones(n_groups), check_random_state(seed)
-        )
         t = costs.mean(axis=1).argmin()
         # A later iterate would gain next to nothing, but not less than that.
-        exceeded += t == 0 and possible_gain(recorded(costs), t, draws) == 0
+        exceeded += t == 0 and bound_of_later_gain(costs, t, seed) == 0
     # Nominal .05, with a standard error of .01. By the normal distribution it is .2 for
     # two groups, and .1 for four.
     assert exceeded / 500 < 0.075
@@ -427,9 +381,8 @@ def test_the_bound_holds_for_few_groups(n_groups, rng):
 def test_the_bound_of_a_single_group_is_unknown():
     costs = np.arange(6.0)[:, None] * np.ones(4)
     groups = np.zeros(4, dtype=int)
-    draws = Draws.of(np.arange(4), np.ones(4), check_random_state(0), groups)
-    assert np.isnan(possible_gain(recorded(costs), 0, draws))
-    assert possible_gain(recorded(costs), 5, draws) == 0
+    assert np.isnan(bound_of_later_gain(costs, 0, groups=groups))
+    assert bound_of_later_gain(costs, 5, groups=groups) == 0
 
 
 @pytest.mark.parametrize("rule", ["min", "one_se"])
@@ -442,7 +395,9 @@ def test_the_bound_of_later_gains_is_that_of_loops(rule, data):
     fitted = clone(ridge).fit(X, y)
     rows = np.hstack(fitted.cv_indices_)
     costs = ((fitted.cv_prediction_path_ - y[rows]) ** 2)[:, np.argsort(rows)]
-    place, counts, _ = Draws.of(np.arange(60), np.ones(60), check_random_state(3))
+    drawn = check_random_state(3)
+    place, drawn = drawn.permutation(60), drawn.randint(60, size=(200, 60))
+    counts = np.array([np.bincount(each, minlength=60) for each in drawn])
     expected = gain_by_loops(costs, model.best_iter_, counts, place)
     assert model.possible_gain_ == pytest.approx(expected)
     assert model.possible_gain_ > 0

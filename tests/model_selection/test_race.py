@@ -18,8 +18,11 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection.race import SIGNIFICANT
-from skacv.model_selection.search import Search
+
+from .cases import by_loops
+
+# Standard errors of the difference by which a combination is called worse.
+SIGNIFICANT = 1.645
 
 # A table of 150 rows: neither all nor none of these end.
 DEPTHS = {"max_depth": [1, 3, 8], "learning_rate": [0.05, 0.3]}
@@ -169,31 +172,28 @@ def test_the_corrected_score_counts_those_that_ended(data):
     assert 0.5 * gap < raced.best_score_corrected_ - raced.best_score_ < 2 * gap
 
 
-def test_losses_of_rows_that_were_not_held_out(data):
-    """Those of the chosen one, and the mean difference; others have their own."""
-    model = stopping(trees(), param_grid=DEPTHS, patience=None)
+def test_the_corrected_score_is_that_of_loops(data):
+    """Rows that one has not held out cost it what they cost the best, and more."""
     X, y = data
-    search = Search(model, X, y, {})
-    search.read_data()
-    search.list_candidates()
-    search.choose_criterion()
-    search.share_splits()
-    search.run()
-    search.compare()
-    compared = search.compared
-    best = search.runs[compared.index].estimator
-    t = compared.choices[compared.index].iteration
-    reference = best._held_out_losses("cv", y)
-    assert compared.ended
-    for entrant in compared.ended:
-        found = entrant.losses_of_all_rows(reference, t).of(slice(0, 1))[0]
-        rows = np.concatenate([lap.rows for lap in entrant.laps])
-        own = np.concatenate([lap.losses for lap in entrant.laps])
-        of_best = np.empty(150)
-        of_best[reference.rows] = reference.of(slice(t, t + 1))[0]
-        expected = of_best + np.mean(own - of_best[rows])
-        expected[rows] = own
-        np.testing.assert_allclose(found, expected[reference.rows])
+    model = stopping(trees(), param_grid=DEPTHS, patience=None).fit(X, y)
+    splits, results, costs = list(FOLDS.split(X)), model.results_, {}
+    for params, why in zip(results["params"], results["left_out"]):
+        n_folds = int(why.split()[1]) if why else len(splits)
+        own = np.full((41, 150), np.nan)
+        for split in splits[:n_folds]:
+            one = Staged(trees(**{n: params[n] for n in DEPTHS}), cv=[split]).fit(X, y)
+            best = one.cv_path_[1:].argmin() + 1
+            found = (one.cv_prediction_path_ - y[split[1]]) ** 2
+            own[:, split[1]] = found[best] if why else found
+        name = params["max_depth"], params["learning_rate"]
+        costs[name] = own[:1] if why else own[1:]
+    best = model.best_params_
+    of_best = costs[best["max_depth"], best["learning_rate"]][model.best_iter_ - 1]
+    for own in costs.values():
+        difference = np.nanmean(own - of_best) if np.isnan(own).any() else 0.0
+        own[...] = np.where(np.isnan(own), of_best + difference, own)
+    expected = by_loops(costs.values(), np.ones(150), [None] * 6, "min", 0, [])
+    assert model.best_score_corrected_ == pytest.approx(expected)
 
 
 def test_members_of_one_loss_compete(data):
@@ -206,8 +206,9 @@ def test_members_of_one_loss_compete(data):
     reasons = list(zip(model.results_["member"], model.results_["left_out"]))
     assert all(why for name, why in reasons if name == "lasso")
     assert model.best_member_ == "trees"
-    assert model._alike == ["trees"]
-    assert RiskPathDisplay.from_estimator(model).figure_ is not None
+    display = RiskPathDisplay.from_estimator(model)
+    assert display.estimator_name == "GradientBoostingRegressor"
+    assert not display.other_lines_
     assert set(model.leaderboard()["member"]) == {"lasso", "trees"}
     blend = stopping(members, param_grid=grid, rule="blend").fit(*data)
     assert set(blend.weights_) == {"lasso", "trees"}

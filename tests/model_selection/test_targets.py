@@ -28,7 +28,6 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection.advice import groups_of_copies
 from tests.cases import covering
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -355,6 +354,8 @@ def test_the_default_for_labels(rng):
 def test_copies_are_alike_in_all_outputs(rng):
     """Rows of one design, of which a first output is often the same by chance."""
     X = np.repeat(rng.standard_normal((20, 3)), 3, axis=0)
-    labels = np.stack([np.zeros(N), rng.standard_normal(N)], axis=1)
-    assert groups_of_copies(X, labels[:, 0]) is not None
-    assert groups_of_copies(X, labels) is None
+    y = np.repeat(rng.standard_normal(20), 3)
+    model = TrajectoryEarlyStoppingCV(RIDGE, cv=None)
+    with pytest.warns(UserWarning, match="40 of the 60 rows are copies"):
+        model.fit(X, y)
+    model.fit(X, np.stack([y, rng.standard_normal(N)], axis=1))  # without a warning

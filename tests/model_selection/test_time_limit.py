@@ -1,11 +1,12 @@
 """``time_limit``: what runs, how far, and what is said, by a clock that tests set."""
 
 import warnings
-from threading import Event
+from threading import Event, current_thread, main_thread
 
 import joblib
 import numpy as np
 import pytest
+from joblib.parallel import ThreadingBackend
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import (
@@ -28,72 +29,81 @@ from skacv import (
     RowSummary,
     SelfStoppingClassifier,
     SelfStoppingRegressor,
-    Staged,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv._estimator.estimates.recording import Price
-from skacv.kernel._model import KernelModel
-from skacv.model_selection import portfolios, time_limit
-from skacv.model_selection.members import Candidate, DrawnSplits
-from skacv.model_selection.portfolios import PORTFOLIOS
-from skacv.model_selection.time_limit import prices_of
-from skacv.model_selection.trial import FEWEST_ROWS
-from skacv.staged.estimator import recorded
+from skacv.optim.run import LiveRun
 from tests.callbacks import needs_callbacks
 
 TOO_SHORT = "time_limit=10 s was too short"
+N_ROWS = 80  # of the fixture ``data``
 
 
 class Clock:
-    """Seconds that pass with updates alone: ``start`` before the first, then one each.
+    """Seconds that pass with updates: ``start`` before the first, then ``update``.
 
     Attributes
     ----------
-    now : float
-    start : float
-    steps : list of (estimator, int)
-        What was continued, and the total number of updates asked for.
+    now, start, update : float
+    steps : list of (LiveRun, int)
+        Which run was continued, and its number of updates after that.
+    threads : list of Thread
+        Where that was.
     """
 
-    def __init__(self, start=0.03):
-        self.now, self.start, self.steps = 0.0, start, []
+    def __init__(self, start=0.03, update=1.0):
+        self.now, self.start, self.update = 0.0, start, update
+        self.steps, self.threads = [], []
 
     def __call__(self):
         return self.now
 
-    def timed(self, fit_up_to):
-        """The method, with the seconds that it takes."""
-
-        def wrapped(estimator, n_updates, *args, **params):
-            former = [n for other, n in self.steps if other is estimator]
-            self.steps.append((estimator, n_updates))
-            is_over = fit_up_to(estimator, n_updates, *args, **params)
-            n_new = estimator.n_iter_ - (max(former) if former else 0)
-            self.now += n_new if former else self.start + n_new
-            return is_over
-
-        return wrapped
+    def pass_by(self, n_before, n_after):
+        self.now += self.start * (n_before == 0) + self.update * (n_after - n_before)
 
 
 @pytest.fixture
 def clock(monkeypatch, set_globals):
-    found = Clock()
+    found, go_on = Clock(), LiveRun.go_on
+    grow = GradientBoostingRegressor.fit
     # A second of this clock is an update of a few rows.
     set_globals(perf_counter=found, SHORTEST=0.0)
-    for kind in (IterativeRidge, Staged, KernelModel):
-        monkeypatch.setattr(kind, "fit_up_to", found.timed(kind.fit_up_to))
+
+    def timed(run, *args, **params):
+        n_before = run.t
+        go_on(run, *args, **params)
+        found.steps.append((run, run.t))
+        found.threads.append(current_thread())
+        found.pass_by(n_before, run.t)
+
+    def timed_trees(trees, X, y, **params):
+        n_before = getattr(trees, "n_estimators_", 0)
+        grow(trees, X, y, **params)
+        if len(X) == N_ROWS - N_ROWS // 3:  # the last of three folds
+            found.pass_by(n_before, trees.n_estimators_)
+        return trees
+
+    monkeypatch.setattr(LiveRun, "go_on", timed)
+    monkeypatch.setattr(GradientBoostingRegressor, "fit", timed_trees)
     return found
 
 
-def test_a_short_update_does_not_say_that_a_machine_is_slow():
-    deadline = time_limit.Deadline(10)
-    short, long = Price(0, 1e-3, 100), Price(0.1, 0.1, 100)
-    deadline.learn(short, 0.05)
-    assert deadline.admits(long)
-    deadline.learn(long, 20.0)
-    assert not deadline.admits(long)
+def test_a_short_update_does_not_say_that_a_machine_is_slow(data, clock, set_globals):
+    """It mostly takes what has nothing to do with the number of rows."""
+    clock.start, clock.update = 0.05, 1e-6
+    kernel = KernelEigenProRegressor(gamma=0.1, max_iter=5)
+    members = [
+        ("ridge", ridge(3)),
+        ("kernel", kernel),
+    ]  # expected to take half a second
+    model = TrajectoryEarlyStoppingCV(members, cv=3, time_limit=2)
+    _, (said,) = fitted(model, *data)
+    assert "left out 'kernel'" in said
+    set_globals(SHORTEST=0.1)
+    clock.now = 0.0
+    _, said = fitted(model, *data)
+    assert not said
 
 
 def fitted(model, X, y):
@@ -195,7 +205,7 @@ def test_members_run_in_the_order_of_their_price(rule, data, clock):
     model = TrajectoryEarlyStoppingCV(three(), rule=rule, time_limit=10, random_state=0)
     cut, (said,) = fitted(model, *data)
     n_iter = dict(zip(cut.results_["member"], cut.results_["n_iter"]))
-    lengths = [estimator.max_iter for estimator, n in clock.steps if n == 1]
+    lengths = [run.n_planned - 1 for run, n in clock.steps if n == 1]
     assert lengths == [4, 50]
     assert n_iter["short"] == 4
     assert 2 <= n_iter["middle"] < 9 - 4
@@ -215,21 +225,35 @@ def test_members_run_in_the_order_of_their_price(rule, data, clock):
     np.testing.assert_allclose(cut.predict(data[0]), expected.predict(data[0]), 1e-6)
 
 
-@pytest.mark.parametrize("n_rows", [FEWEST_ROWS - 1, FEWEST_ROWS])
-@pytest.mark.usefixtures("few_trees")
-def test_boosted_trees_follow_the_first_run_where_rows_are_many(
-    n_rows, capsys, rng, monkeypatch
-):
-    monkeypatch.setitem(portfolios.USUAL, "max_iter", 1000)
-    X, y = rng.standard_normal((n_rows, 2)), rng.standard_normal(n_rows)
-    # With a splitter there is no trial, and all members run.
-    given = {"cv": KFold(2), "time_limit": 1000, "verbose": 1, "random_state": 0}
-    model = SelfStoppingRegressor(**given).fit(X, y)
+def order_of(model, X, y, capsys):
+    """The members in the order of their runs, by what verbose=1 prints of each."""
+    model = clone(model).set_params(time_limit=1e6, verbose=1, random_state=0)
+    model.fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     order = [line.split("] ")[1].split(" best ")[0].strip() for line in lines[:-1]]
-    assert set(order) == set(model.members_)
-    assert order[0] == "lasso"
-    assert (order.index("boosted trees") == 1) == (n_rows == FEWEST_ROWS)
+    assert set(order) == set(model.results_["member"])
+    return order
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("n_rows", [149, 150])
+@pytest.mark.usefixtures("few_trees")
+def test_default_members_run_in_the_order_of_what_they_take(
+    n_rows, task, capsys, rng, set_limits
+):
+    """Linear ones first; boosted trees, if rows are many, before all others."""
+    set_limits(FEWEST_ROWS=150)
+    X = rng.standard_normal((n_rows, 2))
+    y = X[:, 0] + rng.standard_normal(n_rows)
+    # With a splitter there is no trial, and all members run.
+    if task == "regression":
+        order = order_of(SelfStoppingRegressor(cv=KFold(2)), X, y, capsys)
+    else:
+        order = order_of(SelfStoppingClassifier(cv=KFold(2)), X, y > 0, capsys)
+    assert order[0] == ("lasso" if task == "regression" else "logistic")
+    boosted = order.index("boosted trees")
+    assert (boosted == 1) == (n_rows == 150)
+    assert order.index("extra trees") > boosted
 
 
 def test_a_scorer_that_takes_long_ends_in_time(data, clock):
@@ -340,48 +364,45 @@ def test_a_summary_has_a_limit_too(data, clock):
 # ------------------------------------------------------------ processes, callbacks
 
 
-def test_processes_start_where_there_is_time_for_them(data, clock, set_globals):
-    started, results_of = [], time_limit.results_of
+def test_processes_start_where_there_is_time_for_them(data, clock):
+    """The first run is alone in any case; here threads, which share the clock."""
+    model, places = TrajectoryEarlyStoppingCV(three(4, 5, 6), n_jobs=2), []
+    with joblib.parallel_backend("threading"):
+        for limit in (1e9, 10):
+            clock.threads.clear()
+            fitted(model.set_params(time_limit=limit), *data)
+            places.append([thread is main_thread() for thread in clock.threads])
+    assert places[0][0]
+    assert not all(places[0])
+    assert all(places[1])
 
-    def recording(tasks, n_jobs):
-        tasks = list(tasks)
-        started.append((len(tasks), n_jobs))
-        return results_of(tasks, n_jobs)
 
-    set_globals(results_of=recording)
-    model = TrajectoryEarlyStoppingCV(three(4, 5, 6), n_jobs=2)
-    with joblib.parallel_backend("threading"):  # which shares the clock
-        fitted(model.set_params(time_limit=1e9), *data)
-        fitted(model.set_params(time_limit=10), *data)
-    assert started == [(1, 1), (2, 2), (1, 1), (1, 1), (1, 1)]
+class NoWorkers(ThreadingBackend):
+    """A backend of joblib whose workers never start, or cannot."""
+
+    def __init__(self, fault, fit_is_over, **params):
+        super().__init__(**params)
+        self.fault, self.fit_is_over = fault, fit_is_over
+
+    def configure(self, n_jobs=1, **params):
+        if n_jobs > 1:
+            if self.fault == "broken":
+                raise OSError("no more processes")
+            self.fit_is_over.wait(60)
+        return super().configure(n_jobs, **params)
 
 
 @pytest.mark.parametrize("search", ["all", "race"])
 @pytest.mark.parametrize("fault", ["slow", "broken"])
-def test_no_run_waits_for_processes(fault, search, data, clock, monkeypatch):
+def test_no_run_waits_for_processes(fault, search, data, clock, set_limits):
     fit_is_over = Event()
-
-    class Starting:
-        def __init__(self, n_jobs):
-            assert n_jobs == 2
-
-        def __call__(self, tasks):
-            if fault == "broken":
-                raise OSError("no more processes")
-            fit_is_over.wait()
-
-    def no_processes(tasks, n_jobs):
-        assert n_jobs == 1
-        return (function(*args, **params) for function, args, params in tasks)
-
-    monkeypatch.setattr(time_limit, "Parallel", Starting)
-    monkeypatch.setattr(time_limit, "results_of", no_processes)
-    monkeypatch.setattr(time_limit, "SHARE_OF_START", 1e-4)
+    set_limits(SHARE_OF_START=1e-4)
     grid = {"max_iter": [4, 5, 6]}
     model = TrajectoryEarlyStoppingCV(
         ridge(9), param_grid=grid, cv=4, search=search, n_jobs=2, time_limit=1e3
     )
-    model, said = fitted(model, *data)
+    with joblib.parallel_config(NoWorkers(fault, fit_is_over)):
+        model, said = fitted(model, *data)
     fit_is_over.set()
     assert not said
     assert len(model.results_["member"]) >= 3
@@ -402,123 +423,51 @@ def test_callbacks_see_every_member_also_those_left_out(data, clock):
 
 
 @pytest.mark.parametrize("limit", [0, -1.0, np.nan, np.inf, "1"])
-def test_a_limit_is_a_positive_number(limit, data, monkeypatch):
-    def no_fit(*args, **params):
-        raise AssertionError("something was run")
-
-    monkeypatch.setattr(IterativeRidge, "fit_up_to", no_fit)
+def test_a_limit_is_a_positive_number(limit, data, clock):
     with pytest.raises(ValueError, match="'time_limit' parameter"):
         TrajectoryEarlyStoppingCV(IterativeRidge(), time_limit=limit).fit(*data)
+    assert not clock.steps  # nothing was run
 
 
-PRICED = [
-    TrajectoryLasso("path"),
-    IterativeRidge("path", solver="newton"),
-    TrajectoryLogisticRegression("path"),
-    KernelEigenProRegressor(),
-    GradientBoostingRegressor(),
-    AdaBoostRegressor(),
-    SGDRegressor(),
-]
+LONGER = {
+    "lasso": (TrajectoryLasso([0.5, 0.3]), {"max_iter": [5, 50]}),
+    "newton": (IterativeRidge([10.0, 1.0], solver="newton"), {"max_iter": [1, 9]}),
+    "logistic": (TrajectoryLogisticRegression([0.1, 1.0]), {"max_iter": [5, 50]}),
+    "kernel": (KernelEigenProRegressor(gamma=0.1), {"max_iter": [5, 50]}),
+    "boosting": (GradientBoostingRegressor(), {"n_estimators": [2, 20]}),
+    "boosting as a whole": (AdaBoostRegressor(), {"n_estimators": [2, 9]}),
+    "network": (SGDRegressor(), {"max_iter": [2, 20]}),
+    "machine": (RecursiveFeatureMachineRegressor(), {"n_centers": [10, 70]}),
+}
 
 
-@pytest.mark.parametrize("estimator", PRICED, ids=lambda each: type(each).__name__)
-def test_prices_rise_with_rows_and_updates(estimator):
-    estimator = recorded(estimator)
-    prices = [estimator._price(n_rows, 10, 1) for n_rows in (100, 1000, 10_000)]
-    assert 0 < prices[0].first < prices[1].first < prices[2].first
-    for price in prices:
-        n_others = price.n_updates - 1
-        assert price.total == pytest.approx(price.first + n_others * price.update)
-    count = next(
-        name
-        for name in ("n_estimators", "max_iter")
-        if name in estimator.get_params()
-        or f"estimator__{name}" in estimator.get_params()
-    )
-    # Of more stages than patience lets most runs have, so many are expected.
-    few, many = (clone(estimator).set_params(**{count: n}) for n in (2, 10_000))
-    assert many._price(100, 10, 1).total > few._price(100, 10, 1).total
-
-
-def test_the_shortest_first_update_is_first_and_essential_members_follow():
-    prices = [Price(5, 0.1, 10), Price(0.1, 0.5, 100), Price(0.2, 0.2, 2)]
-    groups = [[Candidate(name, {}, TrajectoryLasso())] for name in "abc"]
-    assert time_limit.in_time_order(groups, prices, ()) == [2, 0, 1]
-    assert time_limit.in_time_order(groups, prices, {"b"}) == [2, 1, 0]
-    # Of equal first updates that of the shorter run.
-    prices = [Price(1, 1, 9), Price(1, 1, 2), Price(1, 1, 4)]
-    assert time_limit.in_time_order(groups, prices, {"a", "b"}) == [1, 0, 2]
-
-
-@pytest.mark.parametrize("essential", [(), {"boosted"}])
-def test_forests_wait_for_boosted_trees(essential):
-    members = {
-        "forest": RandomForestRegressor(10),
-        "lasso": TrajectoryLasso(),
-        "boosted": GradientBoostingRegressor(),
-        "bagging": make_pipeline(StandardScaler(), ExtraTreesRegressor(10)),
-        "network": SGDRegressor(),
-    }
-    prices = {
-        "forest": Price(0, 0.1, 20),
-        "lasso": Price(0, 1, 6),
-        "boosted": Price(0, 1, 8),
-        "bagging": Price(0, 1, 3),
-        "network": Price(0, 1, 7),
-    }
-
-    def order_of(*names):
-        groups = [[Candidate(name, {}, recorded(members[name]))] for name in names]
-        of_groups = [prices[name] for name in names]
-        order = time_limit.in_time_order(groups, of_groups, essential)
-        return [names[number] for number in order]
-
-    # The forest has the shortest first update, and is cheapest.
-    assert order_of("forest", "lasso") == ["forest", "lasso"]
-    assert order_of("forest", "boosted") == ["boosted", "forest"]
-    found = order_of(*members)
-    assert found[0] == "lasso"
-    assert found.index("boosted") == (1 if essential else 2)
-    assert found[-2:] == ["forest", "bagging"]
-    prices["bagging"] = Price(0, 9, 9)
-    assert order_of(*members)[-1] == "bagging"
-
-
-@pytest.mark.parametrize("task", PORTFOLIOS)
-def test_those_of_the_default_too(task):
-    members = PORTFOLIOS[task]()
-    groups = [[Candidate(m.name, {}, m.estimator)] for m in members]
-    prices = [m.estimator._price(1000, 10, 1) for m in members]
-    order = time_limit.in_time_order(groups, prices, ())
-    names = [members[number].name for number in order]
-    assert names.index("extra trees") == names.index("boosted trees") + 1
-
-
-def test_prices_are_those_of_the_folds_that_run(data):
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", LONGER)
+def test_what_takes_longer_runs_later(kind, data, capsys):
+    estimator, ((name, (few, many)),) = LONGER[kind][0], LONGER[kind][1].items()
+    members = [
+        ("long", clone(estimator).set_params(**{name: many})),
+        ("short", clone(estimator).set_params(**{name: few})),
+    ]
     X, y = data
-    estimator = Staged(GradientBoostingRegressor(), cv=5)
-    splits = [*KFold(5).split(X)]
-    (five,) = prices_of([[Candidate("trees", {}, estimator, X)]], y)
-    estimator.set_params(cv=DrawnSplits(5, splits[:1]))
-    (one,) = prices_of([[Candidate("trees", {}, estimator, X)]], y)
-    assert one.total == pytest.approx(five.total * 2 / 6)
-    assert one.n_updates == five.n_updates
+    y = y > 0 if kind == "logistic" else y
+    model = TrajectoryEarlyStoppingCV(members, cv=2, patience=None)
+    assert order_of(model, X, y, capsys) == ["short", "long"]
 
 
-def test_a_machine_of_more_centres_is_expected_to_take_longer():
-    few, many = (
-        Staged(RecursiveFeatureMachineRegressor(n_centers=m))._price(20_000, 10, 1)
-        for m in (100, 1000)
-    )
-    # In proportion to the centres at least, and at most to their cube.
-    assert 10 < many.update / few.update < 1000
-    assert many.n_updates == few.n_updates == 3
+def test_forests_wait_for_boosted_trees(data, capsys):
+    """Though they take less."""
+    members = {
+        "forest": RandomForestRegressor(2),
+        "bagging": make_pipeline(StandardScaler(), ExtraTreesRegressor(3)),
+        "lasso": TrajectoryLasso([0.5, 0.3], max_iter=5),
+        "boosted": GradientBoostingRegressor(n_estimators=30),
+    }
 
+    def order(*names):
+        pairs = [(name, members[name]) for name in names]
+        return order_of(TrajectoryEarlyStoppingCV(pairs, cv=2), *data, capsys)
 
-def test_default_members_are_ordered_by_what_they_take():
-    """Linear models, then trees and kernels: as they were measured."""
-    model = SelfStoppingRegressor()
-    prices = {name: each._price(3000, 30, 1) for name, each in model._members()}
-    linear = max(prices.pop("lasso").total, prices.pop("ridge").total)
-    assert linear < min(price.total for price in prices.values())
+    assert order("boosted", "forest") == ["boosted", "forest"]
+    assert order("forest", "bagging") == ["forest", "bagging"]
+    assert order(*members) == ["lasso", "boosted", "forest", "bagging"]

@@ -1,22 +1,22 @@
 """Default members that have no weight on a sample of rows do not run on all."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import KFold
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor
-from skacv._compat import _safe_indexing
-from skacv._estimator.estimates.folds import ShuffledFolds
-from skacv.model_selection import trial
-from skacv.model_selection.search import Search
 from skacv.risk.held_out_rows import drawn_units
-from skacv.staged.run import StagedFit
 from tests.model_selection.cases import MEMBERS
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 ALL = MEMBERS[SelfStoppingRegressor]
+# A member of less weight does not run.
+LEAST_WEIGHT = 0.1
 
 
 @pytest.fixture
@@ -35,27 +35,54 @@ def why_not(model):
     return {name: why for name, why in pairs if why}
 
 
+class Boosted(NamedTuple):
+    """A fit of boosted trees: its rows, their weights, and the number of trees."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    n_trees: int
+
+
+@pytest.fixture
+def boosted(monkeypatch):
+    """All fits of boosted trees, those of a trial too: they are members of both."""
+    found, fit = [], HistGradientBoostingRegressor.fit
+
+    def noting(trees, X, y, sample_weight=None, **params):
+        found.append(Boosted(X, y, sample_weight, trees.max_iter))
+        return fit(trees, X, y, sample_weight=sample_weight, **params)
+
+    monkeypatch.setattr(HistGradientBoostingRegressor, "fit", noting)
+    return found
+
+
+def rows_of_trial(fits, X):
+    """The rows of X that a trial has drawn: its model of all of them is the first."""
+    whole = {tuple(row): number for number, row in enumerate(X)}
+    return np.array([whole[tuple(row)] for row in np.asarray(fits[0].X)])
+
+
 def test_members_without_weight_do_not_run(small_trial, linear):
     X, y = linear
     model = SelfStoppingRegressor(random_state=0).fit(X, y)
     rows, _ = drawn_units(300, None, 100)
-    alone = SelfStoppingRegressor(cv=ShuffledFolds(False, n_splits=2), random_state=0)
+    halves = KFold(2, shuffle=True, random_state=0)
+    alone = SelfStoppingRegressor(cv=halves, random_state=0)
     weights = alone.fit(X[rows], y[rows]).weights_
     without = why_not(model)
     assert "extra trees" in without
     assert all("no weight in a trial" in why for why in without.values())
-    assert all(weights[name] < trial.LEAST_WEIGHT for name in without)
+    assert all(weights[name] < LEAST_WEIGHT for name in without)
     assert set(model.weights_) == ALL - without.keys()
     # Boosted trees gain most from more rows: they run whatever they weigh.
-    assert weights["boosted trees"] < trial.LEAST_WEIGHT
+    assert weights["boosted trees"] < LEAST_WEIGHT
 
 
-def test_only_copies_grow_in_a_trial(small_trial, linear, note_calls):
-    # Rows of a fit, and its stages.
-    grown = note_calls(StagedFit, "grown", size=lambda fit, n: (len(fit.y), n))
+def test_only_copies_grow_in_a_trial(small_trial, linear, boosted):
     SelfStoppingRegressor(random_state=0).fit(*linear)
-    assert {n for rows, n in grown if rows == 100} == {1}
-    assert max(n for rows, n in grown if rows == 50) >= 10
+    assert {each.n_trees for each in boosted if len(each.y) == 100} == {1}
+    assert max(each.n_trees for each in boosted if len(each.y) == 50) >= 10
 
 
 def test_few_rows_have_no_trial(set_limits, linear):
@@ -72,30 +99,20 @@ def test_all_members_run_where_a_trial_would_decide_otherwise(
 
 
 def test_a_trial_has_whole_groups_and_the_weights_of_its_rows(
-    small_trial, linear, rng, monkeypatch
+    small_trial, linear, rng, boosted
 ):
     X, y = linear
     groups, weights = np.repeat(np.arange(30), 10), rng.uniform(0.5, 2, 300)
-    searches, choose = [], Search.choose
-
-    def noting(search):
-        searches.append((search.X, search.y, search.params))
-        return choose(search)
-
-    monkeypatch.setattr(Search, "choose", noting)
     SelfStoppingRegressor(random_state=0).fit(
         X, y, groups=groups, sample_weight=weights
     )
-    _, (of_trial, target, params) = searches
-    assert set(np.unique(params["groups"], return_counts=True)[1]) == {10}
-    rows = np.flatnonzero(np.isin(groups, params["groups"]))
+    rows = rows_of_trial(boosted, X)
     assert len(rows) == 100
-    np.testing.assert_array_equal(of_trial, X[rows])
-    np.testing.assert_array_equal(target, y[rows])
+    assert set(np.unique(groups[rows], return_counts=True)[1]) == {10}
+    np.testing.assert_array_equal(boosted[0].y, y[rows])
     # In units of their mean.
-    np.testing.assert_allclose(
-        params["sample_weight"], weights[rows] / weights.mean(), rtol=1e-11
-    )
+    shares = boosted[0].weights / boosted[0].weights.mean()
+    np.testing.assert_allclose(shares, weights[rows] / weights[rows].mean(), rtol=1e-9)
 
 
 def test_a_class_with_few_rows_in_the_sample_lets_all_members_run(small_trial, rng):
@@ -119,13 +136,11 @@ def test_weights_of_classes_and_settings_are_those_of_the_fit(cls, small_trial, 
     assert len(model.members_["boosted trees"].cv_indices_) == 4
 
 
-def test_one_copy_grows_where_one_fold_is_enough(set_limits, linear, note_calls):
+def test_one_copy_grows_where_one_fold_is_enough(set_limits, linear, boosted):
     X, y = linear
-    sizes = note_calls(StagedFit, "begun", size=lambda *args: len(args[2]))
     set_limits(ROWS_TO_CHOOSE_BY=50)
     model = SelfStoppingRegressor(random_state=0).fit(X, y)
-    # Three models in stages, and one copy of each.
-    assert sizes == [300] * 6
+    assert {len(each.y) for each in boosted} == {240, 300}
     held_out = np.isfinite(model.held_out_prediction_)
     assert held_out.sum() == 60
     assert model.best_score_ == pytest.approx(
@@ -134,10 +149,11 @@ def test_one_copy_grows_where_one_fold_is_enough(set_limits, linear, note_calls)
 
 
 @pytest.mark.parametrize("sizes", [[150, 150], [60] * 5, [34] * 8 + [28], [290, 5, 5]])
-def test_some_rows_of_large_groups_are_drawn(sizes, small_trial, linear):
+def test_some_rows_of_large_groups_are_drawn(sizes, small_trial, linear, boosted):
     X, y = linear
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    drawn = trial.drawn_rows(Search(None, X, y, {"groups": groups}))
+    SelfStoppingRegressor(random_state=0).fit(X, y, groups=groups)
+    drawn = rows_of_trial(boosted, X)
     assert 1 < len(np.unique(groups[drawn]))
     assert 60 <= len(drawn) <= 100
 
@@ -151,18 +167,6 @@ def test_groups_in_a_column_have_a_trial(small_trial, linear):
     np.testing.assert_array_equal(model.predict(X), flat.predict(X))
 
 
-def test_one_group_has_no_trial(small_trial, linear):
-    params = {"groups": np.zeros(300)}
-    assert trial.drawn_rows(Search(None, *linear, params)) is None
-
-
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "dia", "bsr", "dok", "lil"])
-def test_rows_of_any_sparse_format(kind, linear):
-    X, rows = linear[0], np.array([5, 2, 2])
-    drawn = _safe_indexing(sparse.csr_matrix(X).asformat(kind), rows)
-    np.testing.assert_array_equal(drawn.toarray(), X[rows])
-
-
 def test_any_sparse_format_has_a_trial(small_trial, linear):
     X, y = sparse.csr_matrix(linear[0]), linear[1]
     model = SelfStoppingRegressor(random_state=0).fit(X.tocoo(), y)
@@ -171,13 +175,15 @@ def test_any_sparse_format_has_a_trial(small_trial, linear):
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-12)
 
 
-def test_rows_of_weight_zero_are_not_drawn(small_trial, linear, rng):
-    X, _ = linear
+def test_rows_of_weight_zero_are_not_drawn(small_trial, linear, rng, boosted):
+    X, y = linear
     more = np.concatenate([X, 9 * rng.standard_normal((400, 5))])
-    weights = np.repeat([1.0, 0.0], [300, 400])
+    weights, target = np.repeat([1.0, 0.0], [300, 400]), np.append(y, np.zeros(400))
     order = rng.permutation(700)
-    search = Search(None, more[order], None, {"sample_weight": weights[order]})
-    drawn = trial.drawn_rows(search)
+    SelfStoppingRegressor(random_state=0).fit(
+        more[order], target[order], sample_weight=weights[order]
+    )
+    drawn = rows_of_trial(boosted, more[order])
     assert len(drawn) == 100
     assert (order[drawn] < 300).all()
 

@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
@@ -16,9 +17,9 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryRegressor,
 )
-from skacv.model_selection.mixtures import greedy_weights
 from skacv.optim.families import Weighted
 from skacv.optim.penalties import L1
+from tests.internals import greedy_weights
 
 from ..cases import left_out_parts
 
@@ -47,6 +48,19 @@ def blended(estimator, X, y, cls=TrajectoryEarlyStoppingCV, **settings):
     params = {k: settings.pop(k) for k in ("sample_weight", "groups") if k in settings}
     settings = {"random_state": 7, "patience": None, **settings}
     return cls(estimator, rule="blend", **settings).fit(X, y, **params)
+
+
+def is_blended(model):
+    """Whether several models predict, and no one model of averaged coefficients."""
+    return type(model.estimator_).__name__.startswith("Blended")
+
+
+def probabilities_at(fitted, t, decision):
+    """Probabilities of decisions of iterate t of a classifier, (n_rows, n_classes)."""
+    scale = getattr(fitted.at_iteration(t), "probability_scale_", 1.0)
+    if decision.ndim == 1:
+        decision = np.stack([0 * decision, decision], axis=1)
+    return softmax(scale * decision, axis=1)
 
 
 def alone(pairs, X, y, cv=FOLDS, **weights):

@@ -20,8 +20,6 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection.blend import BlendedRegressor
-from tests.model_selection.cases import NestedLeastSquares
 from tests.oracles import scaled_ends
 
 from .cases import (
@@ -30,6 +28,7 @@ from .cases import (
     classifiers,
     counts,
     held_out_errors,
+    is_blended,
     members,
     pairs_of_counts,
     two_classes,
@@ -58,7 +57,7 @@ def test_coefficients_of_others(data, rng):
     X, y = data
     model = blended(members(), X, y)
     assert model.weights_["kernel"] > 0
-    assert isinstance(model.estimator_, BlendedRegressor)
+    assert is_blended(model)
     for name in ("coef_", "intercept_"):
         with pytest.raises(
             AttributeError, match=f"A blend has {name} only if .*'kernel'"
@@ -66,7 +65,7 @@ def test_coefficients_of_others(data, rng):
             getattr(model, name)
         assert not hasattr(model, name)
     model = blended(pairs_of_counts(), *counts(rng))
-    assert isinstance(model.estimator_, BlendedRegressor)  # a mean of exponentials
+    assert is_blended(model)  # a mean of exponentials
     assert not hasattr(model, "coef_")
 
 
@@ -105,7 +104,7 @@ def test_intervals_by_hand(data):
 def test_intervals_of_counts_follow_the_mean(rng):
     pairs, (X, y) = pairs_of_counts(), counts(rng)
     model = blended(pairs, X, y)
-    assert isinstance(model.estimator_, BlendedRegressor)
+    assert is_blended(model)
     fitted = alone(pairs, X, y)
     held_out = (held_out_errors(fitted, y) + y[:, None]) @ list(model.weights_.values())
     width = ranked(np.abs(y - held_out) / np.sqrt(held_out), 0.8)
@@ -162,15 +161,6 @@ def test_a_blend_is_an_estimator_of_its_own(of_classes, data, rng):
     if not of_classes:
         with pytest.raises(ValueError, match="which fit does not compute"):
             copied.predict_interval(X)
-
-
-def test_a_blend_of_the_last_iterates(rng):
-    X = rng.standard_normal((60, 4))
-    y = X[:, 0] + rng.standard_normal(60)
-    pairs = [("a", NestedLeastSquares()), ("b", NestedLeastSquares())]
-    blend = BlendedRegressor(pairs, [0.3, 0.7]).fit(X, y)
-    expected = NestedLeastSquares().fit(X, y).predict(X)
-    np.testing.assert_allclose(blend.predict(X), expected)
 
 
 def test_pickle_and_clone(data):

@@ -10,7 +10,6 @@ from sklearn.metrics import log_loss, mean_absolute_error, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from skacv import KernelEigenProClassifier, TrajectoryLogisticRegression
-from skacv.model_selection.blend import BlendedClassifier, BlendedRegressor
 
 from .cases import (
     FOLDS,
@@ -24,9 +23,11 @@ from .cases import (
     greedily,
     held_out_errors,
     in_order,
+    is_blended,
     mean_over_folds,
     members,
     pairs_of_counts,
+    probabilities_at,
     two_classes,
 )
 
@@ -73,7 +74,7 @@ def test_weights_and_score_are_those_of_held_out_predictions(
     assert model.best_member_ == best
     assert model.best_iter_ == fitted[best].cv_path_.argmin()
     np.testing.assert_allclose(model.path_, fitted[best].cv_path_)
-    assert isinstance(model.estimator_, BlendedRegressor)
+    assert is_blended(model)
     assert model.results_["weight"] == list(model.weights_.values())
 
 
@@ -103,9 +104,9 @@ def own_probabilities(fitted, label):
         found.append(
             np.array(
                 [
-                    each._held_out_estimator(own, t).predict_proba(None)[
-                        np.arange(len(rows)), label[rows]
-                    ][order]
+                    probabilities_at(each, t, own)[np.arange(len(rows)), label[rows]][
+                        order
+                    ]
                     for t, own in enumerate(each.cv_prediction_path_)
                 ]
             )
@@ -148,7 +149,7 @@ def test_mixtures_of_classes_by_hand(rng):
     odds = np.log(found[:, 1] / found[:, 0])
     np.testing.assert_allclose(model.decision_function(X), odds, rtol=1e-6)
     np.testing.assert_array_equal(model.predict(X), (odds > 0).astype(int))
-    assert isinstance(model.estimator_, BlendedClassifier)
+    assert is_blended(model)
     code = 2 * y - 1
     own_losses = [
         np.logaddexp(0, -code * in_order(fitted["logistic"])),
@@ -203,7 +204,7 @@ def test_weights_of_classes_count_as_in_the_members():
         ]
     ]
     model = blended(balanced, X, y)
-    assert isinstance(model.estimator_, BlendedClassifier)
+    assert is_blended(model)
     fitted = alone(balanced, X, y, cv=CLASS_FOLDS)
     shares = own_probabilities(fitted, y)
     best = [each.cv_path_.argmin() for each in fitted.values()]
@@ -283,8 +284,8 @@ def test_a_scorer_of_classes(rng):
         scores = [roc_auc_score(y, own) for own in decisions]
         t = int(np.argmax(scores))
         order = np.argsort(np.hstack(each.cv_indices_))
-        held_out = each._held_out_estimator(each.cv_prediction_path_[t], t)
-        chosen.append(held_out.predict_proba(None)[order, 1])
+        held_out = probabilities_at(each, t, each.cv_prediction_path_[t])
+        chosen.append(held_out[order, 1])
     chosen = np.transpose(chosen)
     expected = greedily(lambda w: -roc_auc_score(y, chosen @ w), 2)
     np.testing.assert_allclose(list(model.weights_.values()), expected)

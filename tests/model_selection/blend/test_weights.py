@@ -6,10 +6,7 @@ import pytest
 from scipy.optimize import minimize
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
-from skacv.model_selection.mixtures import (
-    least_squares_weights,
-    likeliest_weights,
-)
+from tests.internals import least_squares_weights, likeliest_weights
 
 from .cases import blended, by_supports, greedily, members
 

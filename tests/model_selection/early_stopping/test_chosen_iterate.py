@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
-from skacv.model_selection.criteria import RULES
 from skacv.optim.design import MatrixDesign
+from tests.internals import RULES
 
 
 def test_keeps_the_iterate_of_least_estimated_risk(data):

@@ -11,18 +11,33 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 from skacv.optim.design import MatrixDesign
+from tests.runs import runs_in_memory
 
 
-def test_stages_look_at_the_data_once(data, note_calls):
+class Asked:
+    """A table that counts how often it is converted to an array."""
+
+    def __init__(self, X):
+        self.X, self.shape, self.n_times = X, X.shape, 0
+
+    def __len__(self):
+        return len(self.X)
+
+    def __array__(self, dtype=None, copy=None):
+        self.n_times += 1
+        return np.array(self.X, dtype=dtype)
+
+
+def test_stages_look_at_the_data_once(data, advances):
     """They are validated as often as for a run of one stage."""
-    seen = note_calls(TrajectoryLasso, "_encoded_samples", size=lambda *_: 1)
-    stages = note_calls(TrajectoryLasso, "fit_up_to", size=lambda *_: 1)
+    X, y = Asked(data[0]), data[1]
     model = TrajectoryLasso("path", max_iter=20)
-    TrajectoryEarlyStoppingCV(model, criterion="cv", patience=20).fit(*data)
-    n_seen = len(seen)
-    assert len(stages) > 2
-    TrajectoryEarlyStoppingCV(model, criterion="cv", patience=None).fit(*data)
-    assert len(seen) == 2 * n_seen
+    TrajectoryEarlyStoppingCV(model, criterion="cv", patience=20).fit(X, y)
+    n_times, n_stages = X.n_times, len(advances)
+    assert n_stages > 2
+    TrajectoryEarlyStoppingCV(model, criterion="cv", patience=None).fit(X, y)
+    assert len(advances) == n_stages + 1
+    assert X.n_times == 2 * n_times
 
 
 @pytest.mark.parametrize("criterion", ["risk", "loo", "cv", "r2"])
@@ -41,14 +56,12 @@ def test_patience_ends_the_run_early_at_the_same_iterate(criterion, data):
     assert not patient.estimator_.warm_start
 
 
-def test_stages_double(data, note_calls):
+def test_stages_double(data, note_calls, advances):
     X, y = data
-    planned = note_calls(
-        IterativeRidge, "fit_up_to", size=lambda _, n_updates, *rest: n_updates
-    )
     columns = note_calls(MatrixDesign, "dot", size=lambda _, coef: coef.shape[1])
     inner = IterativeRidge(0.0, max_iter=100_000, tol=0)
     model = TrajectoryEarlyStoppingCV(inner, criterion="risk", patience=5).fit(X, y)
+    planned = [each.last for each in advances]
     assert planned == [5 * 2**k for k in range(len(planned))]
     assert model.estimator_.n_iter_ == planned[-1]
     best = model.best_iter_
@@ -92,7 +105,8 @@ def test_a_path_ends_by_itself_where_nothing_improves(inner, data):
     assert patient.best_iter_ + 100 <= n_iter < 1.25 * (patient.best_iter_ + 100) < 600
     np.testing.assert_allclose(patient.path_, whole.path_[: n_iter + 1], rtol=1e-10)
     assert patient.best_iter_ == whole.best_iter_
-    assert patient.estimator_._live is None
+    del whole
+    assert not runs_in_memory()
 
 
 # Values at which every update moves something: else rounding says when one ends.

@@ -14,13 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils import get_tags
 
 from skacv import SelfStoppingRegressor, TrajectoryEarlyStoppingCV
-from skacv.model_selection.portfolios import (
-    MOST_DECOMPOSED,
-    PORTFOLIOS,
-    TableInfo,
-    task_of,
-    that_take,
-)
+from tests.internals import TASKS, default_members, inferred_task
 from tests.model_selection.cases import MEMBERS
 
 from .cases import members
@@ -35,7 +29,7 @@ def test_the_default_for_numbers():
     model.fit(X, y)
     assert is_regressor(model)
     assert model.task_ == "regression"
-    names = [member.name for member in PORTFOLIOS["regression"]()]
+    names = list(default_members("regression"))
     assert names == list(model.member_paths_)
     assert set(names) == set(model.results_["member"])
     # A blend of the best iterates is no worse on the rows that have weighed them.
@@ -80,21 +74,18 @@ def test_members_that_cannot_take_the_data_are_left_out(data):
     assert set(model.member_paths_) == {"lasso"}
 
 
-@pytest.mark.parametrize("task", PORTFOLIOS)
+@pytest.mark.parametrize("task", TASKS)
 def test_trees_of_a_forest_have_a_sample_of_many_rows(task):
     for n_rows, n_drawn in ((5000, None), (6000, 5000), (500_000, 10_000)):
-        table = TableInfo(n_rows=n_rows, n_columns=4, n_targets=1)
-        (forest,) = [m for m in PORTFOLIOS[task](table) if m.name == "extra trees"]
-        share = n_drawn and n_drawn / n_rows
-        assert forest.estimator.estimator.max_samples == share
-        assert forest.estimator.estimator.bootstrap == (n_drawn is not None)
+        forest = default_members(task, n_rows)["extra trees"].estimator
+        assert forest.max_samples == (n_drawn and n_drawn / n_rows)
+        assert forest.bootstrap == (n_drawn is not None)
 
 
 def test_trees_bear_rare_classes():
     """Without a penalty leaves that are sure grow, and the log loss with them."""
-    table = TableInfo(n_rows=2000, n_columns=8, n_targets=1, n_classes=4)
-    (trees,) = [m for m in PORTFOLIOS["classification"](table) if "boosted" in m.name]
-    trees = trees.estimator.estimator.set_params(max_iter=60)
+    trees = default_members("classification", 2000, 8, n_classes=4)["boosted trees"]
+    trees = trees.estimator.set_params(max_iter=60)
     losses = []
     for penalty, seed in product((trees.l2_regularization, 0), (3, 4, 5)):
         rng = np.random.default_rng(seed)
@@ -114,19 +105,15 @@ def test_trees_bear_rare_classes():
 
 def test_a_kernel_machine_plays_at_every_size():
     for n_rows in (50, 10**5, 10**7):
-        table = TableInfo(n_rows=n_rows, n_columns=2, n_targets=1)
-        for portfolio in PORTFOLIOS.values():
-            kept, _ = that_take(portfolio(), table)
-            assert {"kernel", "feature machine"} <= {member.name for member in kept}
+        for task in TASKS:
+            assert {"kernel", "feature machine"} <= set(default_members(task, n_rows))
 
 
 def test_a_dense_linear_member_is_exact_where_that_is_cheap():
-    for n_columns, name in ((MOST_DECOMPOSED, "ridge"), (2000, "least squares")):
-        table = TableInfo(n_rows=50, n_columns=n_columns, n_targets=1)
-        names = [member.name for member in PORTFOLIOS["regression"](table)]
-        assert names[1] == name
-    workers = TableInfo(n_rows=50, n_columns=2, n_targets=1, is_in_memory=False)
-    assert PORTFOLIOS["regression"](workers)[1].name == "least squares"
+    for n_columns, name in ((1000, "ridge"), (2000, "least squares")):
+        assert list(default_members("regression", 50, n_columns))[1] == name
+    workers = default_members("regression", 50, 2, is_in_memory=False)
+    assert list(workers)[1] == "least squares"
 
 
 ALL = MEMBERS[SelfStoppingRegressor]
@@ -192,11 +179,9 @@ def test_a_series_or_equal_names_as_scikit_learn_has_them(data):
     with pytest.raises(ValueError, match=r"2-dimensional container|2D array"):
         SelfStoppingRegressor().fit(pd.Series(X[:, 0]), y)
     twice = pd.DataFrame(X[:, :2], columns=["a", "a"])
-    table = TableInfo.of(twice, y)
-    assert not table.has_missing
-    assert not table.has_categories
+    model = SelfStoppingRegressor(encoder=None)
     with pytest.raises(ValueError, match=r"Columns \['a', 'a'\] of X contain strings"):
-        TableInfo.of(twice.astype(str).astype(object), y)
+        model.fit(twice.astype(str).astype(object), y)
 
 
 def test_blending_is_the_default_of_the_default_portfolio_alone(data):
@@ -236,7 +221,7 @@ def test_default_portfolio_on_few_rows(n_rows, data):
     ],
 )
 def test_task_inferred_from_y(y, expected):
-    assert task_of(None, y) == expected
+    assert inferred_task(y) == expected
 
 
 @pytest.mark.parametrize(
@@ -256,7 +241,7 @@ def test_task_inferred_from_y(y, expected):
 )
 def test_whole_numbers_need_an_explicit_task(y):
     with pytest.raises(ValueError, match="SelfStoppingRegressor or SelfStoppingCl"):
-        task_of(None, y)
+        inferred_task(y)
     model = TrajectoryEarlyStoppingCV()
     with pytest.raises(ValueError, match="may be targets or class labels"):
         model.fit(np.arange(2.0 * len(y)).reshape(len(y), 2), y)

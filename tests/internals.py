@@ -1,0 +1,97 @@
+"""The few parts of skacv that tests reach besides what is public, all of them here.
+
+They are functions of arrays with an oracle by brute force that no fit shows alone, and
+tables of default members for data that would be too large for a test. A test that takes
+what it needs of ``_estimator``, ``kernel``, ``staged``, ``tables`` and
+``model_selection`` from here goes on when these change.
+"""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skacv._estimator.estimates.held_out import HeldOutLosses
+from skacv.converged.fitted_models import adapter_of
+from skacv.model_selection.advice import is_still_improving
+from skacv.model_selection.criteria import RULES
+from skacv.model_selection.mixtures import (
+    greedy_weights,
+    least_squares_weights,
+    likeliest_weights,
+)
+from skacv.model_selection.optimism import (
+    Draws,
+    RecordedLosses,
+    chosen_in_draws,
+    mean_over_rest,
+    possible_gain,
+)
+from skacv.model_selection.portfolios import (
+    PORTFOLIOS,
+    TableInfo,
+    task_of,
+    that_take,
+)
+
+__all__ = [
+    "RULES",
+    "TASKS",
+    "bound_of_later_gain",
+    "converged_fit",
+    "default_members",
+    "drawn_groups",
+    "greedy_weights",
+    "inferred_task",
+    "is_still_improving",
+    "least_squares_weights",
+    "likeliest_weights",
+    "score_of_choice",
+]
+
+TASKS = tuple(PORTFOLIOS)
+
+
+def default_members(task, n_rows=100, n_columns=5, n_targets=1, **properties):
+    """The default members for a table of some size that take it, by name."""
+    table = TableInfo(n_rows, n_columns, n_targets, **properties)
+    kept, _ = that_take(PORTFOLIOS[task](table), table)
+    return {member.name: member.estimator for member in kept}
+
+
+def inferred_task(y):
+    """What the default takes y for."""
+    return task_of(None, y)
+
+
+def converged_fit(model, *data):
+    """A model of scikit-learn as ``approximate_loo`` sees it."""
+    (converged,) = adapter_of(type(model))(model, *data)
+    return converged
+
+
+def drawn_groups(n_rows, groups=None, classes=None, seed=0):
+    """Groups of rows, and how often draws of a corrected score have each of them."""
+    rng = check_random_state(seed)
+    return Draws.of(np.arange(n_rows), np.ones(n_rows), rng, groups, classes)
+
+
+def _recorded(losses):
+    """A run with these losses of rows, (n_iterates, n_rows), which has no errors."""
+    rows, n_iterates = np.arange(losses.shape[1]), len(losses)
+    weights = np.ones(len(rows))
+    held_out = HeldOutLosses(rows, rows, weights, n_iterates, losses.__getitem__)
+    return RecordedLosses(0, held_out, np.arange(n_iterates), None)
+
+
+def score_of_choice(losses, seed):
+    """The corrected score of a choice among iterates, losses (n_iterates, n_rows)."""
+    draws = drawn_groups(losses.shape[1], seed=seed)
+    counts = draws.without_parts
+    recorded = [_recorded(losses)]
+    _, *sums = chosen_in_draws(recorded, RULES["min"], draws.group_of, counts)
+    return mean_over_rest(*sums, counts)[0]
+
+
+def bound_of_later_gain(losses, t, seed=0, groups=None):
+    """The bound of what iterates after t may gain, losses (n_iterates, n_rows)."""
+    draws = drawn_groups(losses.shape[1], groups, seed=seed)
+    return possible_gain(_recorded(losses), t, draws)
