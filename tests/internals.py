@@ -11,6 +11,9 @@ from sklearn.utils import check_random_state
 
 from skacv._estimator.estimates.held_out import HeldOutLosses
 from skacv.converged.fitted_models import adapter_of
+from skacv.kernel.centers import Features
+from skacv.kernel.kernels import KERNELS, RADIAL_KERNELS, scale_gamma, squared_distances
+from skacv.kernel.ridge import KernelRidge, enough_centers
 from skacv.model_selection.advice import is_still_improving
 from skacv.model_selection.criteria import RULES
 from skacv.model_selection.mixtures import (
@@ -33,18 +36,25 @@ from skacv.model_selection.portfolios import (
 )
 
 __all__ = [
+    "KERNELS",
+    "RADIAL_KERNELS",
     "RULES",
     "TASKS",
+    "Features",
+    "KernelRidge",
     "bound_of_later_gain",
     "converged_fit",
     "default_members",
     "drawn_groups",
+    "enough_centers",
     "greedy_weights",
     "inferred_task",
     "is_still_improving",
     "least_squares_weights",
     "likeliest_weights",
+    "scale_gamma",
     "score_of_choice",
+    "squared_distances",
 ]
 
 TASKS = tuple(PORTFOLIOS)

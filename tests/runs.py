@@ -2,6 +2,7 @@
 
 import gc
 from contextlib import contextmanager
+from types import FunctionType, ModuleType
 
 import numpy as np
 from sklearn.base import clone
@@ -58,3 +59,19 @@ def runs_in_memory():
     """Runs that could still go on, whoever holds them."""
     gc.collect()
     return [each for each in gc.get_objects() if isinstance(each, LiveRun)]
+
+
+def arrays_held_by(model):
+    """Every array that a model holds, in whatever it keeps."""
+    seen, found, left = set(), [], [model]
+    while left:
+        each = left.pop()
+        if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
+            continue
+        seen.add(id(each))
+        if isinstance(each, np.ndarray):
+            found.append(each)
+            left.append(each.base)
+        elif not isinstance(each, str | bytes | int | float | complex | None):
+            left += gc.get_referents(each)
+    return found

@@ -155,7 +155,7 @@ class RecursiveFeatureMachine(BaseEstimator):
             check_classification_targets(y)
             fitted["classes_"], label = np.unique(y, return_inverse=True)
             if len(fitted["classes_"]) < 2:
-                raise ValueError("y must have at least two classes, got one.")
+                raise ValueError("y must have at least two classes, got one class.")
             of_class = class_weights(self.class_weight, fitted["classes_"], y, weights)
             check_class_weights(of_class, fitted["classes_"])
             weights = weights * of_class[label]

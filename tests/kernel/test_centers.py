@@ -12,8 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 
 from skacv import KernelEigenProClassifier, KernelEigenProRegressor
-from skacv.kernel import centers, eigenpro, ridge
-from skacv.kernel.kernels import Gaussian, Laplacian
+from tests.internals import RADIAL_KERNELS, Features, KernelRidge, enough_centers
 
 GAMMA, N_CENTERS = 0.3, 12
 
@@ -114,7 +113,7 @@ def test_moments_of_rows_give_what_the_rows_give(rng, monkeypatch, n_targets):
     def refused(features):
         raise AssertionError("features of all rows in memory")
 
-    monkeypatch.setattr(centers.Features, "array", refused)
+    monkeypatch.setattr(Features, "array", refused)
     model = fitted(X, y, sample_weight, loo=40, cv=3, solver="nesterov")
     for name in vars(by_rows):
         value = getattr(by_rows, name)
@@ -192,26 +191,32 @@ def rough(rng, n_rows=2000):
     return X, np.sin(2 * X).sum(axis=1) + 0.3 * rng.standard_normal(n_rows)
 
 
-def test_centers_are_as_many_as_lower_the_error(rng, monkeypatch):
-    monkeypatch.setattr(ridge, "FEWEST_CENTERS", 50)
+def test_centers_are_as_many_as_lower_the_error(rng, set_limits):
+    set_limits(FEWEST_CENTERS=50)
     X, y = rough(rng, 900)
     weights, order = rng.uniform(0.5, 2, 900), rng.permutation(900)
 
     def chosen(kernel, target, most):
         target = target[:, None]
-        return ridge.enough_centers(kernel, X, target, weights, order, most)
+        return enough_centers(kernel, X, target, weights, order, most)
 
-    assert chosen(Laplacian(0.3), y, most=400)[0] == 400
-    assert chosen(Laplacian(0.3), y, most=90) == (90, 0)  # none are tried
+    assert chosen(RADIAL_KERNELS["laplacian"](0.3), y, most=400)[0] == 400
+    assert chosen(RADIAL_KERNELS["laplacian"](0.3), y, most=90) == (
+        90,
+        0,
+    )  # none are tried
     smooth = X @ np.ones(4) + rng.standard_normal(900)
-    assert chosen(Gaussian(0.001), smooth, most=400) == (50, 0)
-    assert chosen(Gaussian(0.3), rng.standard_normal(900), most=400) == (50, 0)
+    assert chosen(RADIAL_KERNELS["rbf"](0.001), smooth, most=400) == (50, 0)
+    assert chosen(RADIAL_KERNELS["rbf"](0.3), rng.standard_normal(900), most=400) == (
+        50,
+        0,
+    )
     # What half of the last ones tried lose, by the rows left out of both.
-    n_centers, gain = chosen(Laplacian(0.3), y, most=110)
+    n_centers, gain = chosen(RADIAL_KERNELS["laplacian"](0.3), y, most=110)
     part, errors = order[:200], []
     for m in (25, 50):
         data = X[part], y[part, None], weights[part], np.arange(m)
-        errors.append(ridge.KernelRidge.of(Laplacian(0.3), *data).loo_error)
+        errors.append(KernelRidge.of(RADIAL_KERNELS["laplacian"](0.3), *data).loo_error)
     assert n_centers == 110
     assert_allclose(gain, errors[0] / errors[1] - 1, rtol=1e-3)
 
@@ -220,7 +225,7 @@ def test_centers_are_as_many_as_lower_the_error(rng, monkeypatch):
 @pytest.mark.parametrize(
     ("kernel", "gamma"), [("laplacian", 0.3), ("matern", 0.7), ("rbf", 0.2)]
 )
-def test_more_rows_than_can_all_be_centers_are_no_worse(kernel, gamma, monkeypatch):
+def test_more_rows_than_can_all_be_centers_are_no_worse(kernel, gamma, set_limits):
     rng = np.random.default_rng(1)
     (X, y), (X_test, y_test) = rough(rng, 600), rough(rng)
     settings = {"kernel": kernel, "gamma": gamma, "random_state": 0}
@@ -231,9 +236,7 @@ def test_more_rows_than_can_all_be_centers_are_no_worse(kernel, gamma, monkeypat
         return np.mean((model.predict(X_test) - y_test) ** 2), model
 
     of_all_rows, _ = error(600, n_centers=None)
-    monkeypatch.setattr(ridge, "FEWEST_CENTERS", 50)
-    monkeypatch.setattr(eigenpro, "FEWEST_CENTERS", 50)
-    monkeypatch.setattr(eigenpro, "DOUBLE_ROWS", 400)
+    set_limits(FEWEST_CENTERS=50, DOUBLE_ROWS=400)
     fewer_rows, _ = error(400)
     few_centers, _ = error(600, n_centers=50)
     found, model = error(600)
@@ -243,10 +246,8 @@ def test_more_rows_than_can_all_be_centers_are_no_worse(kernel, gamma, monkeypat
     assert len(model.dual_coef_) == 400
 
 
-def test_too_few_centers_are_said(rng, monkeypatch):
-    monkeypatch.setattr(ridge, "FEWEST_CENTERS", 50)
-    monkeypatch.setattr(eigenpro, "FEWEST_CENTERS", 50)
-    monkeypatch.setattr(eigenpro, "DOUBLE_ROWS", 200)
+def test_too_few_centers_are_said(rng, set_limits):
+    set_limits(FEWEST_CENTERS=50, DOUBLE_ROWS=200)
     X, y = rough(rng, 1200)
     model = KernelEigenProRegressor("laplacian", gamma=0.3, max_iter=5, random_state=0)
     with pytest.warns(ConvergenceWarning, match="200 centres may be too few"):

@@ -15,10 +15,8 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv._estimator.run.source import ArraySource
-from skacv._estimator.run.stopping import Patience
-from skacv.kernel.kernels import squared_distances
-from skacv.optim.run import LiveRun
+from tests.internals import squared_distances
+from tests.runs import arrays_held_by, runs_in_memory
 
 
 @pytest.fixture
@@ -133,12 +131,15 @@ def test_run_ends_itself_where_the_risk_has_stopped_falling(data):
 @pytest.mark.parametrize("judged_by", [{"loo": True}, {"loo": False, "cv": 3}])
 @pytest.mark.parametrize("batch_size", [8, "full"])
 def test_run_ends_where_its_phases_settle_before_their_last_update(
-    batch_size, judged_by, rng, monkeypatch
+    batch_size, judged_by, rng
 ):
-    monkeypatch.setattr(Patience, "has_ended", False)
     X, y = rng.standard_normal((40, 2)), np.zeros(40)
     model = KernelEigenProRegressor(
-        alpha=[2.0, 1.0], batch_size=batch_size, random_state=0, **judged_by
+        alpha=[2.0, 1.0],
+        batch_size=batch_size,
+        patience=10**6,
+        random_state=0,
+        **judged_by,
     ).fit(X, y)
     assert model.n_iter_ == 2  # the first update of either phase moves nothing
     np.testing.assert_array_equal(model.predict(X), 0)
@@ -219,8 +220,8 @@ def test_a_grid_of_radial_kernels_shares_the_distances(patience, data, set_globa
     np.testing.assert_allclose(alone.path_, stopping.path_, rtol=1e-9)
     np.testing.assert_allclose(alone.predict(X), stopping.predict(X), rtol=1e-9)
     # Neither the distances nor the run stay with the model.
-    assert stopping.estimator_._distances is None
-    assert stopping.estimator_._live is None
+    assert max(map(np.size, arrays_held_by(stopping))) < len(X) ** 2
+    assert not runs_in_memory()
     # Where they do not fit beside a kernel matrix, every fit computes its own.
     computed.clear()
     megabytes = 1.5 * 8 * len(X) ** 2 / 2**20
@@ -228,15 +229,8 @@ def test_a_grid_of_radial_kernels_shares_the_distances(patience, data, set_globa
     assert sum(computed) > len(X) ** 2
 
 
-def test_stages_go_on_with_the_run(data, monkeypatch):
+def test_stages_go_on_with_the_run(data, advances):
     X, y = data
-    begun = []
-
-    def counted(*arguments, **settings):
-        begun.append(arguments)
-        return LiveRun(*arguments, **settings)
-
-    monkeypatch.setattr(ArraySource, "live_type", staticmethod(counted))
     inner = KernelEigenProRegressor(
         gamma="scale",
         n_components=8,
@@ -246,7 +240,8 @@ def test_stages_go_on_with_the_run(data, monkeypatch):
         random_state=0,
     )
     staged = TrajectoryEarlyStoppingCV(inner, criterion="cv", patience=4).fit(X, y)
-    assert len(begun) == 1
+    assert len(advances) > 1
+    assert len({each.run for each in advances}) == 1
     assert 8 <= staged.estimator_.n_iter_ < 200
     whole = clone(inner).set_params(loo=False, max_iter=staged.estimator_.n_iter_)
     whole.fit(X, y)

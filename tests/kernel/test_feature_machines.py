@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
@@ -13,12 +13,12 @@ from skacv import (
     KernelEigenProRegressor,
     RecursiveFeatureMachineClassifier,
     RecursiveFeatureMachineRegressor,
+    Staged,
     TrajectoryEarlyStoppingCV,
 )
-from skacv.kernel import feature_machines, ridge
-from skacv.kernel.kernels import RADIAL_KERNELS
-from skacv.kernel.ridge import KernelRidge
 from skacv.risk.held_out_rows import drawn_units
+from tests.internals import RADIAL_KERNELS, KernelRidge
+from tests.runs import arrays_held_by
 
 SEED = {"random_state": 0}
 
@@ -26,6 +26,16 @@ SEED = {"random_state": 0}
 def rows(rng, n=80, p=4):
     X = rng.standard_normal((n, p))
     return X, X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(n)
+
+
+def staged_predictions(machine, X, y, new):
+    """Predictions by every round."""
+    return list(Staged(machine).fit(X, y).staged_predict(new))
+
+
+def n_centers_of(model):
+    """Rows of the columns that a machine keeps, for each of its rounds."""
+    return {len(each) for each in arrays_held_by(model) if each.shape[1:] == (4,)}
 
 
 def ridge_by_hand(kernel, X, centers, y, weights, strength):
@@ -43,13 +53,13 @@ def ridge_by_hand(kernel, X, centers, y, weights, strength):
 
 @pytest.mark.parametrize("kernel", RADIAL_KERNELS)
 @pytest.mark.parametrize("n_centers", [12, 40])
-def test_least_error_of_rows_left_out_by_refits(kernel, n_centers, rng, monkeypatch):
+def test_least_error_of_rows_left_out_by_refits(kernel, n_centers, rng, set_limits):
     X, y = rows(rng, 40, 3)
     weights, index = rng.uniform(0.5, 2, 40), np.arange(n_centers)
     k, new = RADIAL_KERNELS[kernel](0.3), rng.standard_normal((7, 3))
     data, errors, strengths = (X, y[:, None], weights, index), [], (1e-3, 1e-1)
     for strength in strengths:
-        monkeypatch.setattr(ridge, "STRENGTHS", [strength])
+        set_limits(STRENGTHS=[strength])
         fit = KernelRidge.of(k, *data)
         left_out = []
         for i in range(40):
@@ -65,16 +75,16 @@ def test_least_error_of_rows_left_out_by_refits(kernel, n_centers, rng, monkeypa
         dual, intercept = ridge_by_hand(k, X, X[index], y, weights, strength)
         expected = k(new, X[index]) @ dual + intercept
         assert_allclose(fit.predict(new)[:, 0], expected, rtol=1e-4, atol=1e-5)
-    monkeypatch.setattr(ridge, "STRENGTHS", strengths)
+    set_limits(STRENGTHS=strengths)
     assert_allclose(KernelRidge.of(k, *data).loo_error, min(errors), rtol=1e-5)
 
 
-def test_values_are_within_half_a_range_beyond_the_targets(rng, monkeypatch):
+def test_values_are_within_half_a_range_beyond_the_targets(rng, set_limits):
     X, weights = rng.standard_normal((40, 2)), rng.uniform(0.5, 2, 40)
     target = 10 * X + rng.standard_normal((40, 2))
     X[0] = 9.0  # where the trend of the others is far from its own targets
     k, index, strength = RADIAL_KERNELS["rbf"](0.002), np.arange(1, 4), 1e-5
-    monkeypatch.setattr(ridge, "STRENGTHS", [strength])
+    set_limits(STRENGTHS=[strength])
     fit = KernelRidge.of(k, X, target, weights, index)
     margin = 0.5 * np.ptp(target, axis=0)
     lowest, highest = target.min(axis=0) - margin, target.max(axis=0) + margin
@@ -159,7 +169,7 @@ def test_columns_that_matter_are_learned(rng):
     assert set(np.argsort(model.feature_importances_)[-2:]) == {0, 1}
     new = rng.standard_normal((300, 15))
     truth = new[:, 0] * new[:, 1]
-    errors = [np.mean((f - truth) ** 2) for f in model._staged(new, "predict")]
+    errors = [np.mean((f - truth) ** 2) for f in staged_predictions(model, X, y, new)]
     assert errors[2] < 0.5 * errors[0]
 
 
@@ -215,8 +225,9 @@ def test_two_classes_are_signs(rng):
     decision = model.decision_function(X)
     assert_allclose(decision, signs.predict(X))
     assert_array_equal(model.predict(X), np.where(decision > 0, "yes", "no"))
-    factor = model._rounds[model.iteration_ - 1].probability_scale
-    assert_allclose(model.predict_proba(X)[:, 1], expit(factor * decision))
+    factors = logit(model.predict_proba(X)[:, 1]) / decision
+    assert factors.min() > 0
+    assert_allclose(factors, factors[0])
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
@@ -236,9 +247,9 @@ def test_further_rounds_go_on(rng):
     whole = RecursiveFeatureMachineRegressor(n_rounds=4, **SEED).fit(X, y)
     model = RecursiveFeatureMachineRegressor(n_rounds=2, warm_start=True, **SEED)
     model.fit(X, y)
-    kept = model._rounds[1]
+    kept = model.scales_
     model.set_params(n_rounds=4).fit(X, y)
-    assert model._rounds[1] is kept
+    assert_array_equal(model.scales_[:2], kept)
     assert_array_equal(model.loo_errors_, whole.loo_errors_)
     with pytest.raises(ValueError, match="continues with 4 columns"):
         model.fit(X[:, :2], y)
@@ -261,12 +272,12 @@ def test_folds_learn_scales_of_their_own(rng):
     errors = []
     for fitted, held_out in folds:
         copy = clone(machine).fit(X[fitted], y[fitted])
-        stages = copy._staged(X[held_out], "predict")
+        stages = staged_predictions(copy, X[fitted], y[fitted], X[held_out])
         errors.append([np.mean((f - y[held_out]) ** 2) for f in stages])
     path = stopped.path_
     assert_allclose(path[1:], np.mean(errors, axis=0), rtol=1e-6)
     assert stopped.best_iter_ == 1 + np.argmin(np.mean(errors, axis=0))
-    best = list(machine.fit(X, y)._staged(X, "predict"))[stopped.best_iter_ - 1]
+    best = staged_predictions(machine, X, y, X)[stopped.best_iter_ - 1]
     assert_allclose(stopped.predict(X), best)
 
 
@@ -297,29 +308,28 @@ def test_enough_rows_are_fitted(rng):
     few = RecursiveFeatureMachineClassifier(n_centers=5, n_rounds=1, **SEED)
     few.fit(X, labels)
     drawn, _ = drawn_units(3000, None, 1000)
-    machine = few._rounds[0].ridge
-    assert set(machine.left_out) <= set(drawn)
-    # Predictions of rows that are left out are near those of the machine.
-    new = few.decision_function(X[machine.left_out])
-    assert np.abs(new - machine.loo_prediction[:, 0]).max() < 0.1
+    others = np.setdiff1d(np.arange(3000), drawn)
+    noise = labels.copy()
+    noise[others] = 1 - labels[others]
+    same = clone(few).fit(X, noise)
+    assert_allclose(same.decision_function(X), few.decision_function(X), rtol=1e-9)
     in_sample = log_loss(labels[drawn], few.predict_proba(X[drawn]))
     assert log_loss(labels, few.predict_proba(X)) < 1.1 * in_sample
 
 
-def test_more_rows_than_can_all_be_centers_are_no_worse(rng, monkeypatch):
-    monkeypatch.setattr(feature_machines, "MOST_CENTERS", 200)
-    monkeypatch.setattr(ridge, "FEWEST_CENTERS", 50)
+def test_more_rows_than_can_all_be_centers_are_no_worse(rng, set_limits):
+    set_limits(MOST_CENTERS=200, FEWEST_CENTERS=50)
     X, errors = rng.standard_normal((1600, 4)), []
     y, test = np.sin(2 * X).sum(axis=1), slice(400, None)
     for n_rows in (200, 400):
         model = RecursiveFeatureMachineRegressor("rbf", **SEED)
         model.fit(X[:n_rows], y[:n_rows])
         errors.append(np.mean((model.predict(X[test]) - y[test]) ** 2))
-        assert {len(one.ridge.dual_coef) for one in model._rounds} == {200}
+        assert n_centers_of(model) == {200}
     assert errors[1] < errors[0]
     # Fewer are enough for a linear function.
     model.fit(X, X @ np.ones(4) + rng.standard_normal(1600))
-    assert {len(one.ridge.dual_coef) for one in model._rounds} == {50}
+    assert n_centers_of(model) == {50}
 
 
 @pytest.mark.parametrize(
@@ -352,7 +362,8 @@ def test_other_parameters_begin_anew_and_fewer_rounds_are_the_first(rng):
     assert_array_equal(model.predict(X), expected.predict(X))
     with pytest.warns(UserWarning, match="other data or parameters"):
         model.set_params(kernel="laplacian", n_rounds=2).fit(X, y)
-    assert {one.candidate[0] for one in model._rounds} == {"laplacian"}
+    expected = clone(model).set_params(warm_start=False).fit(X, y)
+    assert_array_equal(model.predict(X), expected.predict(X))
     classes = RecursiveFeatureMachineClassifier("rbf", n_rounds=1, warm_start=True)
     classes.fit(X, y > 0)
     with pytest.warns(UserWarning, match="other data or parameters"):

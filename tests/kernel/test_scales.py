@@ -17,7 +17,7 @@ from skacv import (
 )
 from skacv._estimator.run.stopping import halved
 from skacv.kernel import scales
-from skacv.kernel.kernels import scale_gamma, squared_distances
+from tests.internals import scale_gamma, squared_distances
 
 
 @pytest.fixture
