@@ -9,9 +9,21 @@ what it needs of ``_estimator``, ``kernel``, ``staged``, ``tables`` and
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skacv._estimator.estimates.held_out import HeldOutLosses
+from skacv._estimator.devices import in_numpy
+from skacv._estimator.estimates.held_out import HeldOutLosses, OfOneIterate
+from skacv._estimator.estimates.left_out import held_out_residuals
+from skacv._estimator.prediction.calibration import scale_of
+from skacv._estimator.prediction.prediction_intervals import (
+    fitted_sizes,
+    on_kept_columns,
+    without_rows,
+)
+from skacv._estimator.run.data_reduction import parts_of_rows
+from skacv._estimator.run.stopping import Patience, halved, later_gain
 from skacv.converged.fitted_models import adapter_of
 from skacv.kernel.centers import Features
+from skacv.kernel.classifier import clipped_probabilities
+from skacv.kernel.eigenpro import batches_of
 from skacv.kernel.kernels import KERNELS, RADIAL_KERNELS, scale_gamma, squared_distances
 from skacv.kernel.ridge import KernelRidge, enough_centers
 from skacv.model_selection.advice import is_still_improving
@@ -34,6 +46,7 @@ from skacv.model_selection.portfolios import (
     task_of,
     that_take,
 )
+from skacv.staged.run import last_of
 
 __all__ = [
     "KERNELS",
@@ -42,19 +55,37 @@ __all__ = [
     "TASKS",
     "Features",
     "KernelRidge",
+    "OfOneIterate",
+    "Patience",
+    "batches_of",
     "bound_of_later_gain",
+    "clipped_probabilities",
     "converged_fit",
     "default_members",
     "drawn_groups",
     "enough_centers",
+    "fitted_sizes",
     "greedy_weights",
+    "halved",
+    "held_out_residuals",
+    "in_numpy",
     "inferred_task",
     "is_still_improving",
+    "last_of",
+    "later_gain",
     "least_squares_weights",
     "likeliest_weights",
+    "loss_name",
+    "on_kept_columns",
+    "parts_of_rows",
+    "row_weights",
+    "rows_of_staged_run",
     "scale_gamma",
+    "scale_of",
     "score_of_choice",
     "squared_distances",
+    "stages_of",
+    "without_rows",
 ]
 
 TASKS = tuple(PORTFOLIOS)
@@ -105,3 +136,25 @@ def bound_of_later_gain(losses, t, seed=0, groups=None):
     """The bound of what iterates after t may gain, losses (n_iterates, n_rows)."""
     draws = drawn_groups(losses.shape[1], groups, seed=seed)
     return possible_gain(_recorded(losses), t, draws)
+
+
+def row_weights(model):
+    """Weights of the rows in the loss of a fitted model, times those of classes."""
+    return model._row_weights
+
+
+def loss_name(model):
+    """The name of the loss in the paths of a fitted model."""
+    return model._loss.name
+
+
+def rows_of_staged_run(model):
+    """The rows that the fits of a run in stages keep beside their library; or None."""
+    run = model._live
+    return [fit.X for fit in (run.main, *run.folds)]
+
+
+def stages_of(model):
+    """The stages of a booster, of which a run that has ended keeps no training rows."""
+    assert model._live is None
+    return model._model.stages

@@ -63,14 +63,19 @@ def runs_in_memory():
 
 def arrays_held_by(model):
     """Every array that a model holds, in whatever it keeps."""
+    return [each for each in objects_held_by(model) if isinstance(each, np.ndarray)]
+
+
+def objects_held_by(model):
+    """All that a model holds, directly or in what it keeps."""
     seen, found, left = set(), [], [model]
     while left:
         each = left.pop()
         if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
             continue
         seen.add(id(each))
+        found.append(each)
         if isinstance(each, np.ndarray):
-            found.append(each)
             left.append(each.base)
         elif not isinstance(each, str | bytes | int | float | complex | None):
             left += gc.get_referents(each)

@@ -28,10 +28,8 @@ from skacv import (
     TrajectoryPoissonRegressor,
     TrajectoryRegressor,
 )
-from skacv._estimator.devices import in_numpy
 from skacv.kernel import eigenpro
 from skacv.kernel.kernels import Gaussian
-from skacv.model_selection.portfolios import PORTFOLIOS
 from skacv.optim import arrays
 from skacv.optim.arrays import DeviceDesign, design_of
 from skacv.optim.kernel_matrix import KernelMatrix
@@ -44,6 +42,7 @@ from skacv.optim.trajectory import Phase
 from skacv.risk.held_out_rows import UNCENTRED
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.curved_runs import paths_of_folds, read_any_loss
+from tests.internals import default_members, in_numpy
 from tests.runs import stopped_at
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is missing")
@@ -391,8 +390,7 @@ def test_pickled_and_moved(away, rng):
 
 def without_trees(task):
     """The default members that take arrays of other libraries, blended."""
-    portfolio = PORTFOLIOS[task]()
-    members = [member[:2] for member in portfolio if "trees" not in member.name]
+    members = [pair for pair in default_members(task).items() if "trees" not in pair[0]]
     return TrajectoryEarlyStoppingCV(members, rule="blend", random_state=0)
 
 

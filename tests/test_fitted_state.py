@@ -42,8 +42,8 @@ from skacv import (
     TrajectoryRegressor,
 )
 from skacv._estimator.estimates import fitted_state
-from skacv._estimator.estimates.held_out import OfOneIterate
 from tests.cases import covering
+from tests.internals import OfOneIterate
 
 N_ROWS, N_COLUMNS = 90, 6
 RUN = {"max_iter": 6, "cv": 3}

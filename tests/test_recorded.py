@@ -18,8 +18,8 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from skacv._estimator.estimates.left_out import held_out_residuals
 from skacv.model_selection import RecordsTrajectory
+from tests.internals import held_out_residuals
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

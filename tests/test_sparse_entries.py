@@ -32,7 +32,7 @@ from skacv import (
     TrajectoryRegressor,
     approximate_loo,
 )
-from skacv.kernel.kernels import KERNELS
+from tests.internals import KERNELS
 from tests.runs import assert_same_summary
 
 from .cases import covering

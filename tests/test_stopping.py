@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skacv._estimator.run.stopping import Patience, later_gain
+from tests.internals import Patience, later_gain
 
 
 def ends_by_definition(values, patience, tol, growth, uncertainties):

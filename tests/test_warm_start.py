@@ -234,16 +234,22 @@ STAGED = [
 
 
 @pytest.mark.parametrize(("inner", "changes"), STAGED, ids=str)
-def test_staged_runs_with_other_parameters_begin_anew(inner, changes, rng):
+def test_staged_runs_with_other_parameters_begin_anew(inner, changes, rng, note_calls):
     X, y = drawn(rng)
     X = pd.DataFrame(X).add_prefix("x")
+    # Trees that there are before each fit.
+    trees = note_calls(
+        HistGradientBoostingRegressor,
+        "fit",
+        size=lambda trees, *_: getattr(trees, "n_iter_", 0),
+    )
     model = Staged(clone(inner), cv=3)
     model.fit_up_to(2, X, y)
-    run = model._live
+    del trees[:]
     model.fit_up_to(3, X, y)
-    assert model._live is run
+    assert set(trees) == {2}
     model.set_params(**changes).fit_up_to(4, X, y)
-    assert model._live is not run
+    assert 0 in trees
     expected = Staged(clone(inner), cv=3).set_params(**changes)
     expected.fit_up_to(4, X, y)
     np.testing.assert_array_equal(model.cv_path_, expected.cv_path_)

@@ -15,6 +15,8 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
+from skacv.dask.rows import RowGroups
+from tests.runs import objects_held_by, runs_in_memory
 
 from .collections import assert_same_run, blocks
 
@@ -54,7 +56,7 @@ def test_the_same_iterate_is_chosen(estimator, patience, X, y):
     np.testing.assert_allclose(found.best_score_, expected.best_score_)
     np.testing.assert_allclose(found.path_, expected.path_)
     np.testing.assert_allclose(found.coef_, expected.coef_)
-    assert found.estimator_._live is None
+    assert not runs_in_memory()
     predicted = found.predict(blocks(X))
     assert isinstance(predicted, da.Array)
     np.testing.assert_allclose(predicted.compute(), expected.predict(X))
@@ -124,11 +126,12 @@ def test_stages_go_on_with_a_run(X, y):
     collections = blocks(X), blocks(y)
     staged = clone(estimator)
     assert not staged.fit_up_to(7, *collections)
-    rounds = staged._live.data.problem.groups.n_rounds
+    (groups,) = [one for one in objects_held_by(staged) if isinstance(one, RowGroups)]
+    rounds = groups.n_rounds
     assert not staged.fit_up_to(12, *collections)
     assert staged.n_iter_ == 12
     # One for each update, one for what they cost, one for the folds' own rows.
-    assert staged._live.data.problem.groups.n_rounds == rounds + 5 + 2
+    assert groups.n_rounds == rounds + 5 + 2
     assert staged.fit_up_to(30, *collections)
     assert_same_run(staged, estimator.fit(X, y), rtol=1e-9)
 

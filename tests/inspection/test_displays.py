@@ -29,7 +29,7 @@ from skacv import (
 )
 from skacv.inspection._figure import PALETTE
 from skacv.inspection.risk_path import MEMBER_COLORS
-from skacv.model_selection.portfolios import TableInfo, classification, regression
+from tests.internals import default_members
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -228,9 +228,8 @@ def test_eight_colours_that_all_readers_distinguish(seen):
 
 
 def test_default_members_have_colours_of_their_own():
-    wide = TableInfo(n_rows=100, n_columns=10_000, n_targets=1)
-    members = [*regression(), *regression(wide), *classification()]
-    names = {member.name for member in members}
+    names = {*default_members("regression"), *default_members("classification")}
+    names |= {*default_members("regression", n_columns=10_000)}
     assert len(names) == 8
     assert {MEMBER_COLORS[name] for name in names} == set(PALETTE)
 

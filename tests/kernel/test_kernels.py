@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.kernel.kernels import KERNELS, CallableKernel, Precomputed, check_kernel
+from skacv.kernel.kernels import CallableKernel, Precomputed, check_kernel
 from skacv.optim.kernel_matrix import KernelMatrix
+from tests.internals import KERNELS
 from tests.kernel.brute_force import kernel_matrix
 
 

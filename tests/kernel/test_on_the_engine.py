@@ -16,8 +16,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv._estimator.prediction.prediction_intervals import without_rows
-from skacv.kernel.classifier import clipped_probabilities
+from tests.internals import clipped_probabilities, without_rows
 from tests.kernel.brute_force import kernel_matrix
 
 GAMMA = 0.2

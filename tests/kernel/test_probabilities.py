@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 from skacv import KernelEigenProClassifier, TrajectoryEarlyStoppingCV
 from skacv._estimator.estimates.fitted_state import chosen_iterate
-from skacv._estimator.prediction.calibration import scale_of
 from skacv.model_selection.stages import EvaluatedFit
 from tests.cases import first
+from tests.internals import scale_of
 
 
 def decisions_and_labels(rng, n_classes, n_rows=60):

@@ -5,7 +5,6 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from skacv import KernelEigenProRegressor
-from skacv.kernel.eigenpro import batches_of
 from skacv.optim.design import top_eigenvalue
 from skacv.optim.preconditioner import (
     batch_step,
@@ -14,6 +13,7 @@ from skacv.optim.preconditioner import (
     top_eigenpairs,
 )
 from tests.cases import covering
+from tests.internals import batches_of
 from tests.kernel.brute_force import dual_path, kernel_matrix, preconditioned
 
 KERNELS = ["rbf", "laplacian", "cauchy", "polynomial"]

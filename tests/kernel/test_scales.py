@@ -15,9 +15,8 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv._estimator.run.stopping import halved
 from skacv.kernel import scales
-from tests.internals import scale_gamma, squared_distances
+from tests.internals import halved, scale_gamma, squared_distances
 
 
 @pytest.fixture

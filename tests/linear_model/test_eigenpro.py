@@ -8,7 +8,6 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
-from skacv._estimator.prediction.prediction_intervals import without_rows
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import Zero
 from skacv.optim.preconditioner import Preconditioner
@@ -18,6 +17,7 @@ from skacv.optim.schedules import EigenPro, fixed_batches
 from skacv.optim.trajectory import Phase
 from skacv.risk.held_out_rows import LeaveOutRule
 from skacv.risk.memory.memory_matrix import estimate_risk
+from tests.internals import without_rows
 from tests.oracles import sqrt_weighted
 from tests.runs import run_of
 

@@ -24,12 +24,12 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryRegressor,
 )
-from skacv._estimator.run.data_reduction import parts_of_rows
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.moments import group_rows, moments_of, pseudo_rows
 from skacv.optim.problem import Problem
 from tests.cases import covering
+from tests.internals import parts_of_rows
 from tests.sides import assert_same, fit_plainly, fit_reduced
 
 EXACT = 1e-10

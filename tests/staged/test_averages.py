@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
-from skacv.staged.run import last_of
+from tests.internals import last_of
 
 FOLDS = KFold(3, shuffle=True, random_state=0)
 

@@ -18,12 +18,9 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryPoissonRegressor,
 )
-from skacv._estimator.prediction.prediction_intervals import (
-    fitted_sizes,
-    on_kept_columns,
-)
 from skacv.optim.losses import LOSSES, Huber, Poisson, SquaredError
 from skacv.risk.intervals import held_out_sizes
+from tests.internals import fitted_sizes, on_kept_columns
 from tests.sides import fit_reduced
 
 from ...oracles import scaled_ends

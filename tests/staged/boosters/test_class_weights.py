@@ -14,6 +14,7 @@ from sklearn.ensemble import (
 from sklearn.metrics import log_loss
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
+from tests.internals import row_weights
 
 from .cases import booster, named, table
 
@@ -145,14 +146,14 @@ def test_losses_weigh_rows_as_the_fit_does(estimator, settings):
     weighed = clone(estimator).set_params(**settings)
     model = Staged(weighed, cv=3).fit(X, y, sample_weight=weights)
     # The weights of the loss, as weights of rows, make the same fit.
-    by_row = clone(estimator).fit(X, y, sample_weight=model._row_weights)
+    by_row = clone(estimator).fit(X, y, sample_weight=row_weights(model))
     expected = by_row.predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
-    loss = log_loss(y, expected, sample_weight=model._row_weights)
+    loss = log_loss(y, expected, sample_weight=row_weights(model))
     assert model.train_path_[5] == pytest.approx(loss, rel=1e-5)
     rows = np.concatenate(model.cv_indices_)
     loss = log_loss(
-        y[rows], model.cv_prediction_path_[5], sample_weight=model._row_weights[rows]
+        y[rows], model.cv_prediction_path_[5], sample_weight=row_weights(model)[rows]
     )
     assert model.cv_path_[5] == pytest.approx(loss)
 

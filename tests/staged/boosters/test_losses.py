@@ -11,6 +11,7 @@ from skacv import Staged
 from skacv.optim.losses import Huber, Poisson, PseudoHuber, SquaredError
 from skacv.staged.adapters import staged_adapter_of
 from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball, RelativeError
+from tests.internals import loss_name
 
 from .cases import booster, named, table
 
@@ -148,7 +149,7 @@ def test_targets_without_a_deviance_are_refused(name, settings, message):
 def test_losses_are_half_the_deviances_of_metrics(name, settings, power):
     X, y = table("positive")
     model = Staged(booster(name, **settings), cv=3).fit(X, y)
-    assert model._loss.name == f"half {'gamma' if power == 2 else 'Tweedie'} deviance"
+    assert loss_name(model) == f"half {'gamma' if power == 2 else 'Tweedie'} deviance"
     for t in (1, 12):
         held_out = model.cv_prediction_path_[t].astype(float)
         expected = mean_tweedie_deviance(model.cv_target_, held_out, power=power) / 2

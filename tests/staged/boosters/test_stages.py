@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier
 from skacv import Staged, TrajectoryEarlyStoppingCV
 from skacv.staged.adapter import response_of
 from skacv.staged.adapters import staged_adapter_of
+from tests.internals import rows_of_staged_run
 
 from .cases import PLAIN, answer, booster, by_hand, named, rows, table
 
@@ -143,18 +144,6 @@ def test_growth_in_blocks_is_growth_at_once(name, settings, targets):
     np.testing.assert_array_equal(answer(in_blocks, X), answer(at_once, X))
 
 
-@pytest.mark.parametrize("name", PLAIN)
-def test_stages_may_be_read_in_any_order(name):
-    X, y = table()
-    model = Staged(booster(name)).fit(X, y)
-    stages = model._model.stages
-    whole, _ = stages.predictions(X, 0, 12)
-    part, side_runs = stages.predictions(X, 4, 9)
-    np.testing.assert_array_equal(part, whole[4:9])
-    rest, _ = stages.predictions(X, 9, 12, side_runs)
-    np.testing.assert_array_equal(rest, whole[9:])
-
-
 @pytest.mark.parametrize("name", [*PLAIN, "LGBMClassifier", "CatBoostClassifier"])
 def test_tables_with_categories(name):
     X, y = table("three words" if "Classifier" in name else "values")
@@ -180,6 +169,8 @@ def test_sums_of_stages_are_made_again_in_blocks(name, set_limits):
     path = again.cv_prediction_path_
     for t in (9, 2, 12, 0, 5):
         np.testing.assert_array_equal(path[t], expected[t])
+    for stages in (slice(4, 9), slice(9, 12)):
+        np.testing.assert_array_equal(path[stages], expected[stages])
     np.testing.assert_array_equal(again.cv_path_, kept.cv_path_)
 
 
@@ -188,7 +179,7 @@ def test_rows_are_not_kept_beside_those_of_the_library(name):
     X, y = table()
     model = Staged(booster(name), cv=2)
     model.fit_up_to(3, X, y)
-    assert all(fit.X is None for fit in (model._live.main, *model._live.folds))
+    assert rows_of_staged_run(model) == [None] * 3
     model.fit_up_to(12, X, y)
     whole = Staged(booster(name), cv=2).fit(X, y)
     np.testing.assert_array_equal(model.cv_path_, whole.cv_path_)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.staged.adapters import staged_adapter_of
-from skacv.staged.boosters import Boosters
+from tests.internals import stages_of
 from tests.test_fitted_state import rows_in
 
 from .cases import PLAIN, answer, booster, by_hand, table
@@ -64,9 +64,7 @@ def test_pickles(name):
 def test_training_rows_are_freed(name):
     X, y = table()
     model = Staged(booster(name), cv=3).fit(X, y)
-    assert model._live is None
-    stages = model._model.stages
-    assert isinstance(stages, Boosters)
+    stages = stages_of(model)
     assert getattr(stages, "training", None) is getattr(stages, "thread", None) is None
     assert not getattr(stages.booster, "train_set", None)
     np.testing.assert_array_equal(

@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
 from skacv.staged import losses
+from tests.internals import rows_of_staged_run
 
 from .cases import SMALL, assert_same_fits, boosted
 
@@ -189,27 +190,37 @@ def test_training_rows_are_judged_as_well(data, rng, labelled):
 def test_of_many_training_rows_some_are_judged(data, rng, set_limits):
     X, y = data
     weights = np.where(np.arange(60) < 30, 0.0, rng.uniform(1, 2, size=60))
-    set_limits(MOST_TRAINING_ROWS=20)
-    model = Staged(boosted())
-    model.fit_up_to(5, X, y, sample_weight=weights)
-    (judged,) = model._live.training.held_out
-    assert len(np.unique(judged)) == 20
-    assert judged.min() >= 30  # rows of weight
+    weighted = weights > 0
     mean = np.full(60, np.average(y, weights=weights))
-    found = [mean, *model.staged_predict(X)]
-    errors = [
-        mean_squared_error(y[judged], each[judged], sample_weight=weights[judged])
-        for each in found
-    ]
-    np.testing.assert_allclose(model.train_path_, errors)
+
+    def squares(model):
+        """By every stage, (n_stages + 1, n_rows) of weight."""
+        found = np.array([mean, *model.staged_predict(X)])
+        return ((found - y) ** 2)[:, weighted]
+
+    whole = Staged(boosted()).fit(X, y, sample_weight=weights)
+    errors = squares(whole) @ weights[weighted] / weights.sum()
+    np.testing.assert_allclose(whole.train_path_, errors)
+    set_limits(MOST_TRAINING_ROWS=20)
+    # One row after the other has an error that no other has: 20 of them count.
+    n_judged = 0
+    for row in np.flatnonzero(weighted)[::3]:
+        far = y.copy()
+        far[row] += 1e4
+        model = Staged(boosted()).fit(X, far, sample_weight=weights)
+        n_judged += model.train_path_[0] > 1e5
+    assert 3 <= n_judged <= 9
+    others = y.copy()
+    others[~weighted] = 1e6  # without weight
+    model = Staged(boosted()).fit(X, others, sample_weight=weights)
+    assert model.train_path_[0] < 10 * errors[0]
 
 
 def test_rows_of_folds_are_copied_while_they_are_fitted(data):
     X, y = data
     model = Staged(boosted(), cv=3)
     model.fit_up_to(2, X, y)
-    run = model._live
-    assert all(fit.X is X for fit in (run.main, *run.folds))
+    assert all(rows is X for rows in rows_of_staged_run(model))
 
 
 def test_one_split_has_errors_over_its_rows(data):
@@ -250,7 +261,6 @@ def test_predictions_that_are_not_kept_are_made_again(
         slice(2, 2),
     ):
         np.testing.assert_array_equal(path[stages], expected[stages])
-    assert made._held_out_losses("cv", y).averages()[0] == pytest.approx(kept.cv_path_)
     again = pickle.loads(pickle.dumps(made))
     np.testing.assert_array_equal(again.cv_prediction_path_, expected)
 
@@ -267,7 +277,6 @@ def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, set_limits):
         _ = stopped.cv_prediction_path_
     with pytest.raises(ValueError, match="kept only those of iterate 3"):
         stopped.at_iteration(2).predict_interval(X)
-    assert stopped._held_out_losses("cv", y) is None
 
 
 # ------------------------------------------------------------------ names of losses

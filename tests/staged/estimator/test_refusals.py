@@ -19,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from skacv import RowSummary, Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
-from skacv.staged.estimator import recorded
 
 from .cases import SMALL, boosted
 
@@ -81,24 +80,34 @@ def test_folds_without_rows_are_refused(data):
 
 def test_checks_of_data_raise_what_the_estimator_raises(data):
     X, y = data
-    Staged(boosted())._check_data(X, y)
     X[3, 1] = np.nan
-    model = Staged(GradientBoostingRegressor())
+    model = TrajectoryEarlyStoppingCV(GradientBoostingRegressor(), cv=2)
     with pytest.raises(ValueError, match="Input X contains NaN") as found:
-        model._check_data(X, y)
+        model.fit(X, y)
     with pytest.raises(ValueError, match="Input X contains NaN") as expected:
         GradientBoostingRegressor().fit(X, y)
     assert str(found.value) == str(expected.value)
-    assert not hasattr(model, "n_iter_")
+    assert not [name for name in vars(model) if name.endswith("_")]
 
 
-def test_which_estimators_are_wrapped():
-    for estimator in (TrajectoryLasso(), SVR(), LinearRegression(), Staged(boosted())):
-        assert recorded(estimator) is estimator
-    assert isinstance(recorded(boosted()), Staged)
-    pipe = make_pipeline(StandardScaler(), TrajectoryLasso())
-    assert recorded(pipe) is pipe
-    assert recorded(boosted(verbose=1), n_jobs=2).get_params(deep=False)["verbose"]
+def test_which_estimators_are_wrapped(data):
+    """Those that grow in stages; others as they are, if they record their iterates."""
+    lasso = TrajectoryLasso(0.1, max_iter=3)
+    for estimator, kind in {
+        Staged(boosted()): Staged,
+        boosted(): Staged,
+        lasso: TrajectoryLasso,
+        make_pipeline(StandardScaler(), boosted()): Staged,
+    }.items():
+        model = TrajectoryEarlyStoppingCV(estimator, cv=2).fit(*data)
+        assert type(model.estimator_) is kind
+    for estimator, said in {
+        SVR(): "an estimator that records its traj",
+        LinearRegression(): "an estimator that records its traj",
+        make_pipeline(StandardScaler(), lasso): "last step is not fitted in stages",
+    }.items():
+        with pytest.raises(ValueError, match=said):
+            TrajectoryEarlyStoppingCV(estimator).fit(*data)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import get_scorer
 
 from skacv import Staged
-from skacv.staged.gradient_boosting import HistBoosting
 from tests.callbacks import StopAtFive, needs_callbacks
 
 from .cases import assert_same_fits, boosted
@@ -61,15 +61,15 @@ def test_an_error_leaves_the_fit_unchanged(data, monkeypatch):
     assert not [name for name in vars(model) if name.endswith("_")]
     model.fit_up_to(2, X, y)
     before = Staged(boosted(max_iter=2), cv=3).fit(X, y)
-    grow, n_calls = HistBoosting.grow, []
+    fit, n_calls = HistGradientBoostingRegressor.fit, []
 
-    def failing(self, *args):
+    def failing(self, *args, **params):
         n_calls.append(1)
         if len(n_calls) == 3:  # the model and a fold have grown
             raise MemoryError("no more")
-        return grow(self, *args)
+        return fit(self, *args, **params)
 
-    monkeypatch.setattr(HistBoosting, "grow", failing)
+    monkeypatch.setattr(HistGradientBoostingRegressor, "fit", failing)
     with pytest.raises(MemoryError, match="no more"):
         model.fit_up_to(4, X, y)
     monkeypatch.undo()
