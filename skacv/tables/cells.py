@@ -180,7 +180,8 @@ def _of_column(column):
     """A column of any other frame, as narwhals has it."""
     dtype = column.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum):
-        return _of_texts(column.to_list(), is_declared=True)
+        values = column.to_list()
+        return _of_texts(values, dict.fromkeys(values), is_declared=True)
     if dtype.is_nested():
         return _of_objects(column.to_list())
     array = column.to_numpy()
@@ -231,15 +232,15 @@ def _of_objects(values):
                 [None if is_missing(v) else v.to_timestamp() for v in values]
             )
         values = [value if is_missing(value) else text_of(value) for value in values]
-    return _of_texts(values)
+        unique = dict.fromkeys(values)
+    return _of_texts(values, unique)
 
 
-def _of_texts(values, is_declared=False):
-    """Texts, or values that become texts."""
-    unique = list(dict.fromkeys(values))
+def _of_texts(values, unique, is_declared=False):
+    """Texts, or values that become texts; ``unique`` has each of them once."""
     code_of = {value: code for code, value in enumerate(unique)}
     codes = np.fromiter(map(code_of.__getitem__, values), np.intp, len(values))
-    return _of_levels(codes, unique, is_declared)
+    return _of_levels(codes, list(unique), is_declared)
 
 
 def _of_levels(codes, levels, is_declared):
