@@ -188,19 +188,20 @@ def raw_methods(results):
 
 
 def raw_seconds(results):
-    """Seconds of one fit, and those of ours over those of all six peers together."""
-    yield from header("table", *CALLED, ALL_SIX, "skacv over all six")
-    ratios = []
+    """Seconds of one fit, and those of ours over those of each of the others."""
+    names = [*CALLED, ALL_SIX]
+    yield from header("table", *names, "skacv over all six")
+    over = {name: [] for name in names}
     for task, (error, *_) in ERRORS.items():
         for one in raw_readings(results, task, error):
-            seconds, ratio = one.seconds_by_name(), None
-            if DEFAULT in one.seconds and ALL_SIX in seconds:
-                ratio = one.seconds[DEFAULT] / seconds[ALL_SIX]
-                ratios.append(ratio)
-            cells = (number(seconds.get(name), ".3g") for name in (*CALLED, ALL_SIX))
-            yield line(one.table.name, *cells, number(ratio))
-    blank = [""] * (len(CALLED) + 1)
-    yield line(f"mean of {len(ratios)}", *blank, mean_and_error(ratios))
+            seconds = one.seconds_by_name()
+            cells = [number(seconds.get(name), ".3g") for name in names]
+            ours = seconds.get(NAMES[DEFAULT])
+            ratios = {name: ours and ours / taken for name, taken in seconds.items()}
+            for name, ratio in ratios.items():
+                over[name].append(ratio)
+            yield line(one.table.name, *cells, number(ratios.get(ALL_SIX)))
+    yield line("skacv over it", *map(mean_and_error, over.values()), "")
 
 
 def raw_tables(results):
