@@ -149,6 +149,11 @@ def has_callbacks(estimator):
     return bool(getattr(estimator, CALLBACKS, None))
 
 
+def drop_callbacks(estimator):
+    """Let no callback listen to a clone, which has those of the original."""
+    vars(estimator).pop(CALLBACKS, None)
+
+
 def callback_context(estimator, max_subtasks):
     """The root of a fit's tree of tasks, which its callbacks follow."""
     return estimator._init_callback_context(max_subtasks=max_subtasks)

@@ -18,7 +18,6 @@ from sklearn.model_selection import train_test_split
 from skacv import TrajectoryEarlyStoppingCV
 from skacv.model_selection.mixtures import likeliest_weights
 from skacv.model_selection.portfolios import TableInfo, classification
-from skacv.model_selection.search import Search
 
 from ..framework import header, line
 
@@ -98,14 +97,15 @@ def _on_split(X, y, seed):
     model = TrajectoryEarlyStoppingCV(
         list(members.items()), rule="blend", random_state=0
     )
-    search = Search(model, X, y, {"sample_weight": None})
-    search.choose()
-    compared, fitted = search.compared, search.fitted_attributes()["members_"]
+    fitted = model.fit(X, y).members_
     held_out, unseen, labels = {}, {}, np.searchsorted(np.unique(y), y_test)
-    for name, index in compared.used.items():
-        t = compared.choices[index].iteration
-        held_out[name] = compared._part(index, t)[:, 0]
-        unseen[name] = fitted[name].predict_proba(X_test)
+    for name, member in fitted.items():
+        rows, t = np.hstack(member.cv_indices_), member.iteration_
+        of_rows = member._held_out_estimator(member.cv_prediction_path_[t], t)
+        shares = of_rows.predict_proba(None)
+        of_label = shares[np.arange(len(rows)), np.searchsorted(np.unique(y), y[rows])]
+        held_out[name] = of_label[np.argsort(rows, kind="stable")]
+        unseen[name] = member.predict_proba(X_test)
     alone = [log_loss(labels, unseen[name]) for name in FORMS]
     blended, seconds = [], []
     for added in (*([name] for name in FORMS), []):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import evaluated_iterations
 from .._estimator.parameters import is_auto
 from .._names import did_you_mean
@@ -15,6 +16,8 @@ from .._typing import Method
 from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, blocks
 from ..staged.estimator import Staged
+from .failures import warn_of_failures
+from .time_limit import warn_of_time
 
 # What users of other packages should write instead of their keywords.
 HINTS = {
@@ -64,6 +67,22 @@ def names_encoder(owner, X):
         raise
 
 
+def advise(owner, selection, data):
+    """Warn if another call is likely to do better, and report the result."""
+    compared = selection.comparison
+    warn_of_failures(selection.candidates)
+    limited = warn_of_limits(compared, owner.estimator is None)
+    if owner.estimator is not None:  # the default models are not the user's
+        warn_of_constants(selection, data.y, limited)
+    if selection.copies is not None:
+        folds = ESTIMATES["cv"].setting(compared.runs[compared.index].estimator)
+        name = compared.criterion.estimate.name
+        if name == "loo" or (name == "cv" and folds is None):
+            warn_of_copies(selection.copies)
+    if data.deadline is not None:
+        warn_of_time(owner.time_limit, selection.candidates)
+
+
 def warn_of_limits(compared, is_default, least_weight=0.1):
     """Warn of members that are kept at the end of a run that was still improving.
 
@@ -106,17 +125,18 @@ def warn_of_limits(compared, is_default, least_weight=0.1):
     return warned
 
 
-def warn_of_constants(compared, y, limited):
+def warn_of_constants(selection, y, limited):
     """Warn where the stage that is kept is worse than a constant, with the cause.
 
     Their paths begin with the loss of a constant, which no stage predicts. Worse is a
     loss that is larger by more than the standard error of the difference over folds.
     ``limited`` are names of members of which a warning says that they may improve.
     """
+    compared = selection.comparison
     if compared.criterion.name != "cv":
         return  # a scorer, which may rank stages otherwise than their loss
     for name, index in compared.best_indices.items():
-        candidate, run = compared.candidates[index], compared.runs[index]
+        run = compared.runs[index]
         # In a blend such a member may help others.
         is_alone = compared.weights[name] == 1
         if name in limited or not (is_alone and isinstance(run.estimator, Staged)):
@@ -130,10 +150,11 @@ def warn_of_constants(compared, y, limited):
         if not kept - constant > spread / np.sqrt(by_fold.shape[1]):
             continue
         which = f" of {name!r}" if len(compared.weights) > 1 else ""
+        X = selection.compared_candidates[index].X
         warn(
             f"The chosen stage{which} is worse than a constant (the mean of y, or the "
             f"class shares): its held-out loss is {kept:.3g}, that of the constant "
-            f"{constant:.3g}. {run.estimator._why_worse(candidate.X, y)}",
+            f"{constant:.3g}. {run.estimator._why_worse(X, y)}",
             UserWarning,
         )
 

@@ -17,9 +17,8 @@ from ..risk.prediction_sets import HeldOutScores
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, BlendRows
 from .comparison import Comparison, loss_name
-from .criteria import PathCriterion
+from .criteria import PathCriterion, listed_losses
 from .failures import as_score, attempt
-from .members import listed_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
 from .optimism import (
     Draws,
@@ -33,16 +32,6 @@ from .optimism import (
 LOG_LOSS = LogLoss().name
 # Estimates with predictions of single rows, by runs that have never seen them.
 HELD_OUT = ("cv", "loo")
-
-
-def check_has_no_offset(name, staged, params):
-    """Raise if a parameter of fit is an offset, which ``predict`` leaves out."""
-    offset = staged._fit_params(staged._adapter(), params).offset
-    if offset is not None:
-        raise ValueError(
-            f"rule='blend' averages predictions without {offset}, which fit passes to "
-            f"the member {name!r}: use rule='min', or leave {offset} out."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +55,13 @@ class BlendTask:
         ``weights`` are those of the rows in fit, (n_samples,), or None; ``losses`` has
         the loss of every member, and ``shared_loss`` is that of all, or None.
         """
-        of_classes = is_classifier(candidates[0].estimator)
-        for member, _, estimator, *_ in candidates if of_classes else ():
-            if not hasattr(estimator, "predict_proba"):
+        of_classes = is_classifier(candidates[0].model)
+        for candidate in candidates if of_classes else ():
+            if not hasattr(candidate.model, "predict_proba"):
                 raise ValueError(
                     "rule='blend' averages class probabilities, but the member "
-                    f"{member!r} ({class_of(estimator)}) has no predict_proba: leave "
-                    "it out, or use rule='min'."
+                    f"{candidate.member!r} ({class_of(candidate.model)}) has no "
+                    "predict_proba: leave it out, or use rule='min'."
                 )
         y = np.asarray(y, dtype=None if of_classes else np.float64)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights)
@@ -101,10 +90,10 @@ class BlendTask:
 
 
 class Blending(Comparison):
-    """Candidates that have been run, and the weights of the best of every member."""
+    """Runs of candidates, and the weights of the best of every member."""
 
-    def __init__(self, task, candidates, runs, criterion, rule, between=None):
-        super().__init__(candidates, runs, criterion, rule, between)
+    def __init__(self, task, runs, criterion, rule, between=None):
+        super().__init__(runs, criterion, rule, between)
         self.task, self.least_index, self.kept = task, self.index, self.best_indices
         # Members are compared by the loss of the blend.
         self.between = None
@@ -214,7 +203,7 @@ class Blending(Comparison):
         held_out = BlendRows(method, rows.at_most(MOST_RESIDUALS), loss)
         return kind.of_fitted(members, self.weights, held_out)
 
-    def corrected_score(self, rng):
+    def corrected_score(self, rng, ended=()):
         """The loss of blending in this way, on rows not used for it; standard error.
 
         Every draw chooses the iterate of each member again, and then their weights. NaN
@@ -248,7 +237,7 @@ class Blending(Comparison):
         return dict(zip(self.used, largest.tolist()))
 
     def _draws(self, rng):
-        classes = strata_of_rows(self.candidates[0].estimator, self.task.y)
+        classes = strata_of_rows(self.runs[0].estimator, self.task.y)
         rows, groups = self.samples, self.criterion.groups
         return Draws.of(rows, self.row_weights, rng, groups, classes)
 
@@ -288,8 +277,8 @@ class LogLossBlending(Blending):
     Some may stop by another loss, such as a kernel machine by the squared error.
     """
 
-    def __init__(self, task, candidates, runs, criterion, rule, between=None):
-        super().__init__(task, candidates, runs, criterion, rule, between)
+    def __init__(self, task, runs, criterion, rule, between=None):
+        super().__init__(task, runs, criterion, rule, between)
         converted = [
             index
             for index, run in enumerate(runs)

@@ -33,7 +33,8 @@ def check_weighs_classes(of_classes, y):
 
 def check_members_are_weighed_once(candidates):
     """Raise if members weigh classes themselves, or take no weights of rows."""
-    for member, _, estimator, *_ in candidates:
+    for candidate in candidates:
+        member, estimator = candidate.member, candidate.model
         if isinstance(estimator, Staged):
             estimator = last_of(estimator.estimator)
         for name, value in weighing_classes(estimator).items():

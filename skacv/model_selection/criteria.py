@@ -59,13 +59,14 @@ def automatic(candidates, y):
     """
     for name in WITH_PREDICTIONS:
         for candidate in candidates:
-            setting = ESTIMATES[name].setting(candidate.estimator)
+            setting = ESTIMATES[name].setting(candidate.model)
             if is_off(setting) or is_auto(setting):
                 break
         else:
             return ESTIMATES[name]
     leaves_one_out = True
-    for _, _, estimator, X, *_ in candidates:
+    for candidate in candidates:
+        estimator, X = candidate.model, candidate.X
         if ESTIMATES["loo"].setting(estimator) not in ("auto", True):
             leaves_one_out = False
         if not leaves_one_out:
@@ -79,7 +80,8 @@ def automatic(candidates, y):
         return ESTIMATES["loo"]
     for name in WITH_PREDICTIONS:
         estimate = ESTIMATES[name]
-        for _, _, estimator, *_ in candidates:
+        for candidate in candidates:
+            estimator = candidate.model
             # All can compute it, and none has switched it off.
             is_off_here = not (
                 estimate.setting(estimator) is None or estimate.is_on(estimator)
@@ -89,6 +91,14 @@ def automatic(candidates, y):
         else:
             return estimate
     return ESTIMATES["cv"]
+
+
+def listed_losses(losses):
+    """The members and their losses, for errors."""
+    return ", ".join(
+        f"{name!r}: {getattr(loss, 'name', 'another loss')}"
+        for name, loss in losses.items()
+    )
 
 
 def not_computed(estimator, estimate, attribute):
@@ -251,7 +261,7 @@ class ScorerCriterion(Criterion):
             scorer, name = with_positive_class(scorer, y), scoring
 
         def check_scores(candidate):
-            estimator = candidate.estimator
+            estimator = candidate.model
             try:
                 scorer(estimator._trial_estimator(y), X, y, **params)
             except (TypeError, ValueError, AttributeError, IndexError) as error:

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
+from time import perf_counter
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin
+from sklearn.utils import check_random_state
 
 from .._compat import (
     CallbackSupportMixin,
@@ -15,7 +17,6 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
-from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import (
     MOST_OF_CHOICE,
@@ -25,13 +26,29 @@ from .._estimator.estimates.fitted_state import (
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from ..tables import TableEncoder
-from .advice import names_keywords
+from .advice import advise, names_keywords
+from .candidates import list_candidates
+from .choose_criteria import choose_criteria
 from .chosen import ChosenIterate
 from .criteria import RULES
+from .data import SearchData
 from .members import ComposedOfMembers
 from .portfolios import PORTFOLIOS
+from .report import FitReport
 from .results import ComparedResults
-from .search import Search
+from .runner import Budget, run_all
+from .select import (
+    best_rows,
+    corrected_score,
+    fold_scores,
+    held_out_means,
+    kept_models,
+    list_results,
+    members_alike,
+    select,
+)
+from .shared import shared_work
+from .trial import leave_out_the_weightless
 
 
 class TrajectoryEarlyStoppingCV(
@@ -322,15 +339,47 @@ class TrajectoryEarlyStoppingCV(
             the task is unclear, or the criterion is NaN everywhere; this object is then
             unchanged. If all candidates fail, the first error is raised.
         """
-        if y is None and not isinstance(X, RowSummary):
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is "
-                "None."
-            )
-        search = Search(self, X, y, {"sample_weight": sample_weight, **params})
-        search.choose()
-        vars(self).update(search.fitted_attributes(), _dropped=())
-        search.advise()
+        params = {"sample_weight": sample_weight, **params}
+        rng = check_random_state(self.random_state)
+        data = SearchData.of(self, X, y, params)
+        data = leave_out_the_weightless(self, data)
+        candidates = list_candidates(self, data, rng)
+        criteria = choose_criteria(self, data, candidates)
+        budget = Budget.of(self, data, criteria)
+        with shared_work(self, data, candidates, criteria) as groups:
+            run_all(self, data, candidates, criteria, budget, groups)
+        return self._take(select(candidates, criteria, data, groups), data, rng)
+
+    def _take(self, selection, data, rng):
+        """Hold what is kept and the results of all runs, after all has succeeded."""
+        compared, best = selection.comparison, selection.best
+        results = list_results(selection, data.left_out)
+        kept, members = kept_models(selection, data)
+        corrected = corrected_score(selection, data, rng)
+        held_out, scores = held_out_means(selection, data), fold_scores(selection)
+        model = compared.runs[compared.index].estimator
+        along_run = model._parameters_at(selection.iteration)
+        rows, alike = best_rows(selection), members_alike(selection)
+        self.estimator_, self.members_ = kept, members
+        self.encoder_ = None if data.table is None else data.table.encoder
+        self.weights_ = compared.weights
+        self.best_iter_ = selection.iteration
+        self.best_score_, self.best_score_se_ = compared.score
+        self.best_member_ = best.member
+        self.best_params_ = {**best.params, **along_run}
+        self.criterion_ = compared.criterion.name
+        self.task_ = "classification" if data.of_classes else "regression"
+        self.path_ = compared.paths[best.member]
+        self.member_paths_ = compared.paths
+        self.results_ = results
+        self._best_indices, self._fold_scores, self._alike = rows, scores, alike
+        self._path_error = compared.path_errors[best.member]
+        self._corrected, self._held_out_prediction = corrected, held_out
+        self._dropped = ()
+        advise(self, selection, data)
+        if self.verbose:
+            report = FitReport(self, data, selection.candidates)
+            report.kept(compared, perf_counter() - data.begun)
         return self
 
     def score(

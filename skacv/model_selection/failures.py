@@ -9,7 +9,6 @@ If all fail, the error of the first is raised.
 import pickle
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
@@ -57,48 +56,33 @@ def as_score(result):
     return np.nan if isinstance(result, Failed) else result
 
 
-@dataclass(frozen=True, eq=False)
-class Failure:
-    """A candidate that has failed, and how."""
-
-    candidate: Any
-    failed: Failed
-
-    @property
-    def name(self):
-        """The member, with its combination of parameters if there is one."""
-        return name_of(self.candidate.member, self.candidate.params)
-
-
 def name_of(member, params):
     """A member, and its combination of parameters if there is one, for messages."""
     return f"{member!r} with {params}" if params else f"{member!r}"
 
 
-def raise_first(failures, listed):
+def raise_first(failed):
     """Raise the error of the first of all candidates, each of which has failed."""
-    order = {id(candidate): number for number, candidate in enumerate(listed)}
-    first = min(failures, key=lambda failure: order[id(failure.candidate)])
-    error = first.failed.error
-    if len(failures) > 1:
+    error = failed[0].failed.error
+    if len(failed) > 1:
         error.add_note(
-            f"This is the error of {first.name}. All {len(failures)} candidates failed."
+            f"This is the error of {failed[0].name}. All {len(failed)} candidates "
+            "failed."
         )
     raise error
 
 
-def warn_of_failures(failures, n_candidates):
+def warn_of_failures(candidates):
     """Warn of candidates that have failed, in the words of scikit-learn."""
-    if not failures:
+    failed = [candidate for candidate in candidates if candidate.failed is not None]
+    if not failed:
         return
-    lines = []
-    for failure in failures[:MOST_NAMED]:
-        lines.append(f"{failure.name}: {failure.failed.why}")
-    if len(failures) > MOST_NAMED:
-        lines.append(f"and {len(failures) - MOST_NAMED} more")
-    fits = "fit" if len(failures) == 1 else "fits"
+    lines = [f"{one.name}: {one.why_not}" for one in failed[:MOST_NAMED]]
+    if len(failed) > MOST_NAMED:
+        lines.append(f"and {len(failed) - MOST_NAMED} more")
+    fits = "fit" if len(failed) == 1 else "fits"
     warn(
-        f"{len(failures)} {fits} failed out of a total of {n_candidates}. The score is "
-        "nan for these parameters.\n" + "\n".join(lines),
+        f"{len(failed)} {fits} failed out of a total of {len(candidates)}. The score "
+        "is nan for these parameters.\n" + "\n".join(lines),
         FitFailedWarning,
     )

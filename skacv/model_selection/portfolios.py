@@ -41,6 +41,9 @@ from .defaults.views import n_tree_columns
 # of different rows differ more, and their mean loses little.
 ROWS_OF_TREE = 5000
 SHARE_OF_TREE = 0.02
+# Rows from which a trial of the members on a sample takes a small part of the time that
+# it may save, and from which boosted trees are expected to be the best member.
+FEWEST_ROWS = 8000
 # Small boosted trees suit tables of so many rows.
 MOST_SMALL_TREE_ROWS = 2000
 # An eigendecomposition of more columns takes more than a few seconds.
@@ -239,9 +242,21 @@ def default_members(owner, task, X, y, table, sample_weight=None):
     members, skipped = that_take(PORTFOLIOS[task](info), info, needed)
     check_some_take(members, skipped, type(owner).__name__)
     warn_of_columns(skipped)
-    if owner._is_trial:
-        members = [m._replace(estimator=m.trial or m.estimator) for m in members]
     return members, skipped
+
+
+def in_full(members):
+    """Default members as they run on all rows: pairs of a name and an estimator."""
+    return [(member.name, member.estimator) for member in members]
+
+
+def in_trial(members):
+    """Default members as they run in a trial on some rows, as such pairs."""
+    forms = []
+    for member in members:
+        form = member.estimator if member.trial is None else member.trial
+        forms.append((member.name, form))
+    return forms
 
 
 SAY_WHICH = (

@@ -9,8 +9,6 @@ with the differences of single rows, which vary less than their losses.
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +19,12 @@ from .._estimator.delegation import class_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import evaluated_iterations
 from ..risk.held_out_rows import mean_with_error, units_of
-from ..staged import Staged
+from .candidates import in_groups, remaining
 from .criteria import PathCriterion, index_of_least
 from .failures import Failed
-from .members import share_work
-from .stages import EvaluatedFit, Stages
-from .time_limit import Deadline, prices_of, run_all, too_short
+from .shared import share_distances
+from .stages import EndedRun, Stages, starts_of
+from .time_limit import Deadline, call_all, prices_of, too_short
 
 # A combination ends if its mean loss exceeds the least one by so many standard errors
 # of the difference: one in twenty does of those that are as good.
@@ -53,7 +51,7 @@ class Entrant:
     price: Any = None
     laps: list = field(default_factory=list)
     # Why it has ended; empty while it goes on.
-    ended: str = ""
+    why_not: str = ""
     # The error that has ended it.
     failed: Failed | None = None
 
@@ -79,36 +77,37 @@ class Entrant:
         with np.errstate(divide="ignore", invalid="ignore"):
             return mean / error  # NaN where both are zero, or with one unit
 
-    def losses_of_all_rows(self, reference, t):
-        """HeldOutLosses of one iterate, as if it had been run in full.
 
-        ``reference`` are the HeldOutLosses of the candidate that is chosen, at iterate
-        ``t``. Rows that this entrant has not held out have the losses of these, and the
-        mean difference on the others.
-        """
-        losses = reference.of(slice(t, t + 1))[0].copy()
-        by_row = dict(zip(*map(np.concatenate, zip(*[lap[:2] for lap in self.laps]))))
-        is_held_out = np.isin(reference.rows, list(by_row))
-        held_out = np.array([by_row[row] for row in reference.rows[is_held_out]])
-        weights = reference.weights[is_held_out]
-        losses += np.average(held_out - losses[is_held_out], weights=weights)
-        losses[is_held_out] = held_out
-        return replace(reference, n_iterates=1, of=lambda block: losses[None][block])
+def losses_of_all_rows(laps, reference, t):
+    """HeldOutLosses of one iterate after some laps, as if it had been run in full.
+
+    ``reference`` are the HeldOutLosses of the candidate that is chosen, at iterate
+    ``t``. Rows that the laps have not held out have the losses of these, and the mean
+    difference on the others.
+    """
+    losses = reference.of(slice(t, t + 1))[0].copy()
+    by_row = dict(zip(*map(np.concatenate, zip(*[lap[:2] for lap in laps]))))
+    is_held_out = np.isin(reference.rows, list(by_row))
+    held_out = np.array([by_row[row] for row in reference.rows[is_held_out]])
+    weights = reference.weights[is_held_out]
+    losses += np.average(held_out - losses[is_held_out], weights=weights)
+    losses[is_held_out] = held_out
+    return replace(reference, n_iterates=1, of=lambda block: losses[None][block])
 
 
-def check_can_race(search):
-    """Raise if the candidates of a search have no losses of rows on the same folds."""
-    criterion, has_rows = search.criterion, search.has_rows
+def check_can_race(candidates, criteria, data):
+    """Raise if candidates have no losses of rows on the same folds."""
+    criterion = criteria.of_iterates
     has_losses = isinstance(criterion, PathCriterion) and criterion.name == "cv"
-    if not (has_rows and has_losses):
-        what = f"criterion={criterion.name!r}" if has_rows else "this X"
+    if not (data.has_rows and has_losses):
+        what = f"criterion={criterion.name!r}" if data.has_rows else "this X"
         raise ValueError(
             f"search='race' needs per-row losses from folds, which {what} does not "
             "have: use search='all', or criterion='cv' and arrays."
         )
     settings = set()
-    for candidate in search.candidates:
-        settings.add(id(ESTIMATES["cv"].setting(candidate.estimator)))
+    for candidate in candidates:
+        settings.add(id(ESTIMATES["cv"].setting(candidate.model)))
     if len(settings) > 1:
         raise ValueError(
             "search='race' compares all combinations on the same folds: leave cv out "
@@ -116,76 +115,73 @@ def check_can_race(search):
         )
 
 
-def race(search):
-    """Run the candidates of a search fold after fold; those left, and what has ended.
+def race(candidates, criteria, data, budget, groups, report=None):
+    """Run candidates fold after fold, and leave out those that are worse.
 
     A combination competes with all others if one is kept and they have one loss, else
-    with those of the same member. The second result are Entrants.
+    with those of the same member. ``groups`` are those of the rows, or None.
     """
-    check_can_race(search)
-    drawn = ESTIMATES["cv"].setting(search.candidates[0].estimator)
-    entrants, fields, deadline = [], {}, None
-    for _, group in groupby(search.candidates, attrgetter("group")):
-        entrants.append(Entrant(list(group)))
-    if search.deadline is not None:
-        deadline = Deadline(SHARE_OF_RACE * search.owner.time_limit)
-        prices = prices_of([entrant.candidates for entrant in entrants], search.y)
+    running = remaining(candidates)
+    check_can_race(running, criteria, data)
+    drawn = ESTIMATES["cv"].setting(running[0].model)
+    entrants, fields = [Entrant(group) for group in in_groups(running)], {}
+    if budget.deadline is not None:
+        budget = replace(budget, deadline=Deadline(SHARE_OF_RACE * budget.limit))
+        prices = prices_of([entrant.candidates for entrant in entrants], data.y)
         for entrant, price in zip(entrants, prices):
             entrant.price = price
-    compares_all = search.blend is None and search.shared_loss is not None
+    compares_all = criteria.blend is None and criteria.shared_loss is not None
     for entrant in entrants:
         name = "all" if compares_all else entrant.candidates[0].member
         fields.setdefault(name, []).append(entrant)
-    stages = Stages(search.criterion, search.owner.patience, deadline)
+    stages = Stages(criteria.of_iterates, budget.patience, budget.deadline)
     for number in range(int(SHARE_OF_RACE * len(drawn.splits))):
         racing = []
         for competing in fields.values():
-            going = [entrant for entrant in competing if not entrant.ended]
+            going = [entrant for entrant in competing if not entrant.why_not]
             racing += going if len(going) > 1 else []
         if not racing:
             break
         fold = replace(drawn, splits=drawn.splits[number : number + 1])
-        run_lap(search, stages, racing, fold)
+        run_lap(stages, racing, fold, data.y, budget)
         for competing in fields.values():
-            end_the_worse(competing, number + 1, search.groups)
-        if search.report is not None:
-            search.report.lap(number + 1, len(drawn.splits), racing)
-    left = []
+            end_the_worse(competing, number + 1, groups)
+        if report is not None:
+            report.lap(number + 1, len(drawn.splits), racing)
     for entrant in entrants:
-        left += [] if entrant.ended else entrant.candidates
-    return left, [entrant for entrant in entrants if entrant.ended]
+        for candidate in entrant.candidates if entrant.why_not else ():
+            candidate.leave_out(entrant.failed or entrant.why_not)
+            candidate.laps = entrant.laps
 
 
-def run_lap(search, stages, entrants, fold):
+def run_lap(stages, entrants, fold, y, budget):
     """Run entrants on a fold, with clones whose models on all rows do not grow."""
-    lists, clones = [], []
+    of_entrants, clones = [], []
     for entrant in entrants:
-        lists.append([])
+        of_entrant = []
         for candidate in entrant.candidates:
-            estimator = clone(candidate.estimator).set_params(cv=fold)
-            if isinstance(estimator, Staged):
-                estimator._growth_of_model = "first"
-            lists[-1].append(candidate._replace(estimator=estimator))
-        clones += lists[-1]
-    share_work(clones, search.y, search.fit_params)
+            model = clone(candidate.model).set_params(cv=fold)
+            of_entrant.append(replace(candidate, model=model))
+        of_entrants.append(of_entrant)
+        clones += of_entrant
+    share_distances(clones, y)
     calls = []
-    for entrant, candidates in zip(entrants, lists):
-        fit_params = search.fit_params[candidates[0].member]
-        data = candidates, search.y, fit_params, entrant.price
-        calls.append(delayed(lap_of)(stages, *data))
-    laps = run_all(calls, search.owner.n_jobs, stages.deadline)
+    for entrant, of_entrant in zip(entrants, of_entrants):
+        starts = starts_of(of_entrant, y, "first")
+        calls.append(delayed(lap_of)(stages, starts, entrant.price))
+    laps = call_all(calls, budget.n_jobs, stages.deadline)
     for entrant, lap in zip(entrants, laps):
         if isinstance(lap, Failed):
-            entrant.failed, entrant.ended = lap, lap.why
+            entrant.failed, entrant.why_not = lap, lap.why
         elif lap is None:
-            entrant.ended = too_short(search.owner.time_limit)
+            entrant.why_not = too_short(budget.limit)
         else:
             entrant.laps.append(lap)
 
 
 def end_the_worse(entrants, n_laps, groups):
     """End those that are significantly worse than the best of them, after some laps."""
-    entrants = [one for one in entrants if len(one.laps) == n_laps and not one.ended]
+    entrants = [one for one in entrants if len(one.laps) == n_laps and not one.why_not]
     if len(entrants) < 2:
         return
     losses = np.array([entrant.mean_loss() for entrant in entrants])
@@ -194,28 +190,28 @@ def end_the_worse(entrants, n_laps, groups):
     for entrant in entrants:
         excess = entrant.excess_over(best, groups)
         if excess > SIGNIFICANT:
-            entrant.ended = (
+            entrant.why_not = (
                 f"after {folds} its loss exceeded the smallest by {excess:.1f} "
                 "standard errors of the difference"
             )
 
 
-def lap_of(stages, candidates, y, fit_params, price):
+def lap_of(stages, starts, price):
     """Run candidates on a fold; the Lap of the best of their iterates.
 
     Without one it is None, as where no run has begun, or Failed.
     """
     # Copies, so that fitted ones are freed.
-    estimators = [copy(candidate.estimator) for candidate in candidates]
+    starts = [replace(start, model=copy(start.model)) for start in starts]
     best, none = None, None
-    for fit in stages.run_group(estimators, candidates[0].X, y, fit_params, price):
-        if not isinstance(fit, EvaluatedFit):
-            none = none or fit
+    for run in stages.run_group(starts, price):
+        if not isinstance(run, EndedRun):
+            none = none or run
             continue
-        iterations = evaluated_iterations(fit.estimator)
-        t = iterations[index_of_least(fit.path[iterations])]
-        if best is None or fit.path[t] < best[0]:
-            best = fit.path[t], fit.estimator, t
+        iterations = evaluated_iterations(run.estimator)
+        t = iterations[index_of_least(run.path[iterations])]
+        if best is None or run.path[t] < best[0]:
+            best = run.path[t], run.estimator, t
     if best is None:
         return none
     _, estimator, t = best

@@ -1,30 +1,29 @@
-"""Running candidates: to their ends, in stages while they improve, or side by side."""
+"""Running models: to their ends, in stages while they improve, or by halves."""
 
 import sys
 import warnings
-from contextlib import ExitStack
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.parallel import delayed
 
-from .._compat import callback_context, has_callbacks
 from .._estimator.devices import in_numpy
-from .._estimator.estimates.fitted_state import running_attributes
+from .._estimator.estimates.fitted_state import split_held_out, with_held_out
 from .._estimator.parameters import is_auto
 from .._estimator.run.stopping import Patience, halved, later_gain
 from .._warnings import warn
 from ..exceptions import SeparationWarning, SmallTrainingSetsWarning
+from ..staged import Staged
 from .failures import Failed, attempt
-from .time_limit import run_all
 
 # A step of several updates takes at most this share of the time left for runs.
 SHARE_OF_STEP = 0.25
+# The second update is expected to take this share of the first, which has also taken
+# what comes before all updates; or more, by its price.
+LEAST_OF_FIRST = 0.2
 # Warnings of runs that are not repeated: the choice of an iterate mends separation, and
 # of folds there is a warning where they are drawn, once for all runs.
 SAID_OR_MENDED = SeparationWarning, SmallTrainingSetsWarning
@@ -32,11 +31,12 @@ SAID_OR_MENDED = SeparationWarning, SmallTrainingSetsWarning
 LEAST_GAIN = 0.1
 
 
-class EvaluatedFit(NamedTuple):
-    """A candidate that has been run."""
+class EndedRun(NamedTuple):
+    """What a run has left; a process returns no more of it."""
 
-    # It has its record in NumPy.
-    estimator: object
+    member: str
+    # The fitted estimator, with its record in NumPy.
+    estimator: Any
     # Value of the criterion at every iterate, (n_iter_ + 1,).
     path: np.ndarray
     # Time of the run and its evaluation.
@@ -50,13 +50,13 @@ class EvaluatedFit(NamedTuple):
 
     def __reduce__(self):
         # A pickled estimator keeps less than an iterate is chosen by.
-        running, estimator = running_attributes(self.estimator), copy(self.estimator)
-        for name in running:
-            delattr(estimator, name)
-        return EvaluatedFit, (estimator, *self[1:]), running
+        member, estimator, *rest = self
+        return whole_run, (member, *split_held_out(estimator), *rest)
 
-    def __setstate__(self, running):
-        vars(self.estimator).update(running)
+
+def whole_run(member, estimator, held_out, *rest):
+    """The EndedRun of an estimator whose held-out rows were split off."""
+    return EndedRun(member, with_held_out(estimator, held_out), *rest)
 
 
 class Choice(NamedTuple):
@@ -76,51 +76,111 @@ def choice_of(run, criterion, rule):
     return Choice(int(iterations[index]), float(values[index]), float(error(index)))
 
 
-@dataclass
-class CandidateRun:
-    """The run of one candidate, evaluated as it goes on."""
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What a run starts from, for this process or another."""
 
-    estimator: Any
+    member: str
+    model: Any
     X: Any
     y: Any
     fit_params: dict
+    # Further arguments of ``fit_up_to``: how far the model on all rows grows.
+    settings: dict = field(default_factory=dict)
+
+
+def starts_of(candidates, y, growth):
+    """What the runs of candidates start from.
+
+    ``growth`` says how far models on all rows grow where only folds have to.
+    """
+    starts = []
+    for one in candidates:
+        settings = {}
+        if growth != "all" and isinstance(one.model, Staged):
+            settings = {"growth": growth}
+        starts.append(Start(one.member, one.model, one.X, y, one.fit_params, settings))
+    return starts
+
+
+@dataclass
+class ModelRun:
+    """A run of a model that can go on, evaluated as it does."""
+
+    start: Start
     criterion: Any
+    # The end of a fit with ``time_limit``, and what the run is expected to take.
+    deadline: Any = None
+    price: Any = None
     # Value of the criterion at every iterate; None before the run has begun.
     path: np.ndarray | None = None
+    n_updates: int = 0
     seconds: float = 0.0
-    # Warnings of the last stage: those of earlier stages do not count.
+    # Updates of the last step, and the seconds that it has taken.
+    last_step: tuple[int, float] | None = None
+    # Warnings of the last step: those of earlier ones do not count.
     warned: Any = ()
     is_cut: bool = False
     # The error that has ended the run.
     failed: Failed | None = None
 
+    @property
+    def model(self):
+        """The estimator, fitted as far as the run has gone."""
+        return self.start.model
+
     def go_on(self, n_updates):
         """Continue up to a total number of updates; return whether the run is over.
 
-        A run that has failed is.
+        A run that has failed is. Before a deadline it goes on in steps that are
+        expected to end in time. A step is expected to take as long as the one before,
+        by update, and no less than that one if it is shorter. So no step takes more
+        than a share of the time that is left, unless it is of one update.
         """
-        return self._attempt(self._continue, n_updates) is not False
+        if self.deadline is None:
+            return self._attempt(self._update, n_updates) is not False
+        while (n_next := self._next(n_updates)) > self.n_updates:
+            before = self.seconds
+            is_complete = self._attempt(self._update, n_next) is not False
+            if self.failed is not None:
+                return True
+            seconds = self.seconds - before
+            if self.last_step is None:
+                self.deadline.learn(self.price, seconds)
+                seconds *= max(LEAST_OF_FIRST, self.price.update / self.price.first)
+            self.last_step = n_next - self.n_updates, seconds
+            self.n_updates = n_next
+            if is_complete:
+                return True
+        self.is_cut = self.n_updates < n_updates
+        return self.is_cut
+
+    def release(self):
+        """Free what only further updates need."""
+        self.model._release()
 
     def end(self):
         """Release the data of the run, and give its warnings."""
         if self.failed is None:
-            self._attempt(self.estimator._release)
+            self._attempt(self.release)
         if self.failed is not None:
             return
         if self.path is not None:  # the model may have ended before its folds
-            self.path = self.path[: self.estimator.n_iter_ + 1]
+            self.path = self.path[: self.model.n_iter_ + 1]
         for warning in self.warned:
             if not issubclass(warning.category, SAID_OR_MENDED):
                 warn(str(warning.message), warning.category)
 
     def result(self):
-        """An EvaluatedFit, or Failed; None if there was no time to begin."""
+        """An EndedRun, or Failed; None if there was no time to begin."""
         if self.failed is not None:
             return self.failed
-        if self.path is None:
-            return None
-        estimator = in_numpy(self.estimator)
-        return EvaluatedFit(estimator, self.path, self.seconds, self.is_cut)
+        return None if self.path is None else self.so_far()
+
+    def so_far(self):
+        """An EndedRun of the iterates so far."""
+        estimator, member = in_numpy(self.model), self.start.member
+        return EndedRun(member, estimator, self.path, self.seconds, self.is_cut)
 
     def _attempt(self, step, *args):
         begun = perf_counter()
@@ -130,52 +190,16 @@ class CandidateRun:
             self.failed = replace(result, seconds=self.seconds)
         return result
 
-    def _continue(self, n_updates):
+    def _update(self, n_updates):
+        """The only call of ``fit_up_to``: begin or continue, and evaluate."""
+        start = self.start
         with warnings.catch_warnings(record=True) as self.warned:
             warnings.simplefilter("always")
-            is_over = self.estimator.fit_up_to(
-                n_updates, self.X, self.y, **self.fit_params
+            is_over = start.model.fit_up_to(
+                n_updates, start.X, start.y, **start.fit_params, **start.settings
             )
-            self.path = self.criterion.path(in_numpy(self.estimator))
+            self.path = self.criterion.path(in_numpy(start.model))
         return bool(is_over)
-
-
-@dataclass
-class TimedRun(CandidateRun):
-    """A run in steps that are expected to end before a deadline.
-
-    A step is expected to take as long as the one before, by update, and no less than
-    that one if it is shorter. So no step takes more than a share of the time that is
-    left, unless it is of one update.
-    """
-
-    deadline: Any = None
-    price: Any = None
-    n_updates: int = 0
-    # Updates of the last step, and the seconds that it has taken.
-    last_step: tuple[int, float] | None = None
-
-    def go_on(self, n_updates, least_of_first=0.2):
-        """Continue up to a total number of updates, or as far as time allows.
-
-        The second update is expected to take ``least_of_first`` of the first, which has
-        also taken what comes before all updates; or more, by its price.
-        """
-        while (n_next := self._next(n_updates)) > self.n_updates:
-            before = self.seconds
-            is_complete = super().go_on(n_next)
-            if self.failed is not None:
-                return True
-            seconds = self.seconds - before
-            if self.last_step is None:
-                self.deadline.learn(self.price, seconds)
-                seconds *= max(least_of_first, self.price.update / self.price.first)
-            self.last_step = n_next - self.n_updates, seconds
-            self.n_updates = n_next
-            if is_complete:
-                return True
-        self.is_cut = self.n_updates < n_updates
-        return self.is_cut
 
     def _next(self, n_updates):
         """Number of updates after the next step; no more than now if it is cut."""
@@ -205,23 +229,18 @@ class Stages:
     patience: object
     deadline: object = None
 
-    def run_group(self, estimators, X, y, fit_params, price=None, ended_runs=None):
-        """Fit several estimators and keep one, by successive halving.
+    def run_group(self, starts, price=None, ended_runs=None):
+        """Run several models and keep one, by successive halving.
 
         With a patience, each is run until its patience ends it, or, with ``ended_runs``
         (EndedRuns), as long as that may improve what is kept. Returned is a list of
-        EvaluatedFit, with Failed for runs that have raised an error, and None for those
+        EndedRun, with Failed for runs that have raised an error, and None for those
         that time did not allow to begin.
         """
-        runs = []
-        for estimator in estimators:
-            data, deadline = (X, y, fit_params, self.criterion), self.deadline
-            runs.append(
-                CandidateRun(estimator, *data)
-                if deadline is None
-                else TimedRun(estimator, *data, deadline=deadline, price=price)
-            )
-        if len(runs) == 1 or self._patience_of(estimators[0]) is not None:
+        runs = [
+            ModelRun(start, self.criterion, self.deadline, price) for start in starts
+        ]
+        if len(runs) == 1 or self._patience_of(starts[0].model) is not None:
             for run in runs:
                 self._run_to_its_end(run, ended_runs)
         else:
@@ -236,12 +255,12 @@ class Stages:
 
     def _run_to_its_end(self, run, ended_runs):
         """Continue a run while it improves, in stages."""
-        patience = self._patience_of(run.estimator)
+        patience = self._patience_of(run.model)
         n_updates = patience or sys.maxsize
         is_over = run.go_on(n_updates) or patience is None
         while not is_over:
             # The run may have chosen its solver by the data.
-            patience = self._patience_of(run.estimator)
+            patience = self._patience_of(run.model)
             # The path anew: a longer run may estimate its beginning otherwise. Without
             # the start, such as a mean: a network is worse than that for long.
             values = self.criterion.sign * run.path[1:]
@@ -261,7 +280,7 @@ class Stages:
         """
         n_iterates = len(run.path) - 1
         counts = [n_iterates // 4, n_iterates // 2, n_iterates]
-        losses, (*_, error) = zip(*ended_runs.kept_with(run, counts))
+        losses, (*_, error) = zip(*ended_runs.kept_with(run.so_far(), counts))
         least = [np.nanmin(self.criterion.sign * run.path[1 : n + 1]) for n in counts]
         gain, gain_of_run = later_gain(*losses), later_gain(*least)
         if least[-1] - gain_of_run < losses[-1] + error:
@@ -279,44 +298,8 @@ class Stages:
             return np.nanmin(self.criterion.sign * path), is_over
 
         best, _, is_over = halved(
-            len(runs), go_on, lambda number: runs[number].estimator._release()
+            len(runs), go_on, lambda number: runs[number].release()
         )
         if not is_over:
             go_on(best, sys.maxsize)
         runs[best].end()
-
-
-def run_side_by_side(owner, run, waves, n_groups, data, n_jobs, deadline=None):
-    """Run groups of estimators in parallel, each as a task of the owner's callbacks.
-
-    Yielded is the result of ``run``, a :meth:`Stages.run_group`, for each of the
-    ``n_groups`` groups (its arguments, estimators first), in order. They come in
-    ``waves``, iterated over: the next has what it needs of the results before. ``data``
-    has X, y and metadata for callbacks.
-    """
-    context = None
-    if has_callbacks(owner):
-        context = callback_context(owner, n_groups)
-        context.call_on_fit_task_begin(estimator=owner, **data)
-    for groups in waves:
-        tasks = []
-        for group in groups:
-            task = delayed(run)(*group)
-            if context is not None:
-                subcontext = context.subcontext(task_name="trajectory")
-                task = delayed(_run_task)(owner, subcontext, data, run, group)
-            tasks.append(task)
-        yield from run_all(tasks, n_jobs, deadline)
-    if context is not None:
-        context.call_on_fit_task_end(estimator=owner, **data)
-
-
-def _run_task(owner, task, data, run, group):
-    """Run a group of estimators as one task of the callbacks."""
-    with ExitStack() as contexts:
-        for estimator in group[0]:
-            contexts.enter_context(task.propagate_callback_context(estimator))
-        task.call_on_fit_task_begin(estimator=owner, **data)
-        fits = run(*group)
-    task.call_on_fit_task_end(estimator=owner, **data)
-    return fits

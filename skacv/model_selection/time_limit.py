@@ -4,7 +4,7 @@ First is the run whose first update is expected to end first. The others follow 
 order of their expected price; with many rows boosted trees, which gain most from these,
 are the second, and forests always come after them. The first run always takes a step.
 Another one begins if its first update is expected to end in time, and goes on in steps
-that are expected to (``TimedRun``).
+that are expected to (``ModelRun``).
 """
 
 from contextlib import suppress
@@ -26,8 +26,7 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import Price
 from .._warnings import warn
 from ..staged import Staged
-from .failures import name_of
-from .members import DrawnSplits
+from .shared import DrawnSplits
 
 # Runs end after this share of the limit: the rest is for comparing and blending them.
 SHARE_OF_RUNS = 0.9
@@ -73,7 +72,7 @@ class Deadline:
         self.slowness = max(self.slowness, seconds / expected)
 
 
-def run_all(tasks, n_jobs, deadline=None):
+def call_all(tasks, n_jobs, deadline=None):
     """Yield results of delayed calls in order, each as soon as it is there.
 
     Before a deadline the first is called alone: there is a model then, and a measure of
@@ -127,7 +126,7 @@ def prices_of(groups, y):
     n_outputs = 1
     if not (y is None or is_collection(y)):
         n_outputs = max([1, *np.shape(y)[1:]])
-        if is_classifier(groups[0][0].estimator):
+        if is_classifier(groups[0][0].model):
             n_classes = len(np.unique(np.asarray(y)))
             n_outputs = n_classes if n_classes > 2 else 1
     prices = []
@@ -137,8 +136,8 @@ def prices_of(groups, y):
         # A collection may not know how many rows it has.
         n_rows = 1 if is_collection(X) else max(1, shape[0])
         n_columns = shape[1] if len(shape) > 1 else 1
-        price = first.estimator._price(n_rows, n_columns, n_outputs)
-        drawn = ESTIMATES["cv"].setting(first.estimator)
+        price = first.model._price(n_rows, n_columns, n_outputs)
+        drawn = ESTIMATES["cv"].setting(first.model)
         if isinstance(drawn, DrawnSplits):  # the price is that of five folds
             share = (1 + len(drawn.splits)) / (1 + KFold().n_splits)
             start, update, n_updates = price
@@ -156,8 +155,8 @@ def in_time_order(groups, prices, essential):
     for number, ((first, *_), price) in enumerate(zip(groups, prices)):
         totals.append(price.total)
         adapter = None
-        if isinstance(first.estimator, Staged):
-            adapter = first.estimator._adapter()
+        if isinstance(first.model, Staged):
+            adapter = first.model._adapter()
         if adapter is not None and adapter.unit == "trees":
             (forests if adapter.patience is None else boosted).append(number)
     waiting = forests if boosted else []
@@ -177,33 +176,16 @@ def in_time_order(groups, prices, essential):
     return sorted(numbers, key=key)
 
 
-def split_by_time(candidates, runs, limit):
-    """Candidates that have been run, their runs, and why others have not.
-
-    ``runs`` has None for candidates that there was no time for. The last list returned
-    has members, combinations of their parameters, and the reason.
-    """
-    pairs = list(zip(candidates, runs, strict=True))
-    late = [
-        (candidate.member, candidate.params, too_short(limit))
-        for candidate, run in pairs
-        if run is None
-    ]
-    begun = [(candidate, run) for candidate, run in pairs if run is not None]
-    return *map(list, zip(*begun)), late
-
-
-def warn_of_time(limit, candidates, runs, late):
+def warn_of_time(limit, candidates):
     """Warn of the runs that a limit has cut, or left out."""
     cut = [
-        f"{name_of(candidate.member, candidate.params)} at iteration "
-        f"{run.estimator.n_iter_}"
-        for candidate, run in zip(candidates, runs)
-        if run.is_cut
+        f"{one.name} at iteration {one.run.estimator.n_iter_}"
+        for one in candidates
+        if one.run is not None and one.run.is_cut
     ]
-    skipped = [name_of(member, params) for member, params, _ in late]
+    late = [one.name for one in candidates if one.is_late]
     parts, most = [], 5
-    for verb, names in (("cut", cut), ("left out", skipped)):
+    for verb, names in (("cut", cut), ("left out", late)):
         n_more = len(names) - most
         more = f" and {n_more} more" if n_more > 0 else ""
         if names:

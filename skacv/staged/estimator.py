@@ -168,10 +168,6 @@ class Staged(
     }
     # While a run may go on.
     _live = None
-    # How far the model on all rows grows in ``fit_up_to``: as far as the folds; to
-    # their "best" stage, if only that will be asked for; or to the "first", if the
-    # folds alone will be.
-    _growth_of_model = "all"
     # The parameter of ``fit`` that was added to the sums of stages, if one was.
     _offset = None
 
@@ -304,6 +300,8 @@ class Staged(
         X: Any,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        growth: Literal["all", "best", "first"] = "all",
         **params: Any,
     ) -> bool:
         """Start or continue a run, up to a given total number of stages.
@@ -314,6 +312,9 @@ class Staged(
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
+        growth : {"all", "best", "first"}, default="all"
+            How far the model on all rows grows, where no other stages will be asked
+            for: as far as the folds, to their best stage, or to the first.
         **params : dict
             As in ``fit``. Passing the same, unchanged objects again continues the run;
             with other data or parameters a new run starts.
@@ -326,9 +327,9 @@ class Staged(
         if n_updates < 1:
             raise ValueError(f"n_updates must be at least 1, got {n_updates}.")
         with names_infinite_columns(X):
-            return self._fit(X, y, sample_weight, params, n_updates)
+            return self._fit(X, y, sample_weight, params, n_updates, growth)
 
-    def _fit(self, X, y, sample_weight, params, n_updates=None):
+    def _fit(self, X, y, sample_weight, params, n_updates=None, growth="all"):
         adapter = self._adapter()
         validate_parameters(adapter.estimator)
         n_planned = adapter.n_planned()
@@ -350,7 +351,7 @@ class Staged(
             run = self._begun(adapter, X, y, params, settings)
             may_follow = n_updates is not None and run.folds and adapter.keeps_all
             if may_follow and not (self.verbose or has_callbacks(self)):
-                run.growth_of_model = self._growth_of_model
+                run.growth_of_model = growth
         vars(self).pop("_live", None)  # an error may leave it half grown
         # At every call: where several calls warn, those of the last one are shown.
         warn_of_settings(adapter, run)
@@ -503,7 +504,6 @@ class Staged(
             run.grow(best, run.n_stages, self.n_jobs)
             replace_fitted(self, run.attributes(run.n_stages))
         self._live, path = None, vars(self).get("cv_prediction_path_")
-        self._growth_of_model = "all"
         if isinstance(path, HeldOutStages):
             self.cv_prediction_path_ = path.released()
 

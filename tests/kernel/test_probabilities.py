@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skacv import KernelEigenProClassifier, TrajectoryEarlyStoppingCV
 from skacv._estimator.estimates.fitted_state import chosen_iterate
-from skacv.model_selection.stages import EvaluatedFit
+from skacv.model_selection.stages import EndedRun
 from tests.cases import first
 from tests.internals import scale_of
 
@@ -168,7 +168,7 @@ def test_factor_is_the_same_between_processes():
     X, y = load_iris(return_X_y=True)
     model = KernelEigenProClassifier(standardize=True, cv=3, random_state=0)
     model.fit_up_to(8, X, y)
-    fit = EvaluatedFit(model, model.cv_path_, 0.0)
+    fit = EndedRun("kernel", model, model.cv_path_, 0.0)
     passed = pickle.loads(pickle.dumps(fit)).estimator
     for t in (3, model.n_iter_):
         factor = model.at_iteration(t).probability_scale_

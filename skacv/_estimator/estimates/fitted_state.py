@@ -318,15 +318,28 @@ def without_record(estimator, intervals):
     return estimator.drop_record(intervals)
 
 
-def running_attributes(estimator):
-    """Fitted attributes that the choice of an iterate replaces by fewer numbers."""
-    names = {
-        name
-        for estimate in ESTIMATES.values()
-        if isinstance(vars(estimator).get(estimate.predictions), RunningPath)
-        for name in (*_attributes_of_rows(estimate), "_row_weights")
-    }
-    return {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+def split_held_out(estimator):
+    """A fitted estimator without what its pickle would make smaller, and that.
+
+    These are held-out predictions that are computed when they are read, and attributes
+    of the same rows; :func:`with_held_out` puts them together again, such as in another
+    process.
+    """
+    held_out, rest = {}, copy(estimator)
+    for estimate in ESTIMATES.values():
+        if not isinstance(vars(estimator).get(estimate.predictions), RunningPath):
+            continue
+        for name in (*_attributes_of_rows(estimate), "_row_weights"):
+            if name in vars(rest):
+                held_out[name] = vars(rest).pop(name)
+    return rest, held_out
+
+
+def with_held_out(estimator, held_out):
+    """A fitted estimator with the held-out predictions that were split off."""
+    whole = copy(estimator)
+    vars(whole).update(held_out)
+    return whole
 
 
 def _attributes_of_rows(estimate):

@@ -106,24 +106,27 @@ class EncodedTable:
         warn_of_target(X, y)
         return cls(codes, encoder, n_outputs, sample_weight=sample_weight)
 
-    def encoded(self, candidate):
-        """A candidate with its table, which is made once for equal views."""
-        estimator, transformer = candidate.estimator, None
+    def view_for(self, estimator):
+        """A model as it takes the table, the table, and the view that makes it.
+
+        Equal views are made once; the view is None if the table is as it is.
+        """
+        transformer = None
         if self.encoder is not None:
             estimator, transformer = view_for(estimator, self.encoder, self.n_outputs)
         elif self.makes_dense and not get_tags(estimator).input_tags.sparse:
             transformer = FunctionTransformer(dense, accept_sparse=True)
         if transformer is None:
-            return candidate._replace(estimator=estimator, X=self.X)
+            return estimator, self.X, None
         for view, X in self.views:
             if type(view) is type(transformer) and are_same(
                 view.get_params(), transformer.get_params()
             ):
-                return candidate._replace(estimator=estimator, X=X, view=view)
+                return estimator, X, view
         weights = weights_for(transformer, self.sample_weight)
         X = transformer.fit_transform(self.X, **weights)
         self.views.append((transformer, X))
-        return candidate._replace(estimator=estimator, X=X, view=transformer)
+        return estimator, X, transformer
 
     def with_view(self, view, fitted):
         """A fitted member, with the view of its candidate, that takes codes."""

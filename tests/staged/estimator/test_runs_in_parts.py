@@ -35,6 +35,21 @@ def test_fit_up_to_never_shortens_a_run(data):
     assert model.n_iter_ == 5
 
 
+def test_a_model_that_follows_its_folds_grows_no_further_than_asked(data):
+    X, y = data
+    whole = Staged(boosted(max_iter=20), cv=3).fit(X, y)
+    for growth in ("first", "best"):
+        model = Staged(boosted(max_iter=20), cv=3)
+        model.fit_up_to(10, X, y, growth=growth)
+        assert model.iteration_ == 1
+        model.fit_up_to(20, X, y, growth=growth)
+        best = 1 + int(whole.cv_path_[1:11].argmin())
+        assert model.iteration_ == (1 if growth == "first" else best)
+        np.testing.assert_array_equal(model.cv_path_, whole.cv_path_)
+        predictions = whole.at_iteration(model.iteration_).predict(X)
+        np.testing.assert_array_equal(model.predict(X), predictions)
+
+
 def test_other_data_are_another_run(data):
     X, y = data
     model = Staged(boosted(), cv=3)

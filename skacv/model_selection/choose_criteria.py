@@ -1,0 +1,141 @@
+"""What iterates, members and their blends are compared by, chosen before any run."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import is_classifier
+
+from .._estimator.data.row_summary import RowSummary
+from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.parameters import is_auto
+from ..staged import Staged
+from .blending import BlendTask
+from .candidates import remaining
+from .criteria import (
+    Criterion,
+    PathCriterion,
+    ScorerCriterion,
+    automatic,
+    listed_losses,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Criteria:
+    """What a fit compares by, and what it knows of the losses of its members."""
+
+    # It compares the iterates of a run.
+    of_iterates: Criterion
+    # The scorer that compares members whose losses differ; None: ``of_iterates``.
+    of_members: ScorerCriterion | None = None
+    # What is blended; None if one member is kept.
+    blend: BlendTask | None = None
+    # Of several members, or of Dask input: the loss of each by its name, and that of
+    # all, None if they differ.
+    losses: dict | None = None
+    shared_loss: Any = None
+
+
+def choose_criteria(owner, data, candidates):
+    """The Criteria of a fit, or an error of what cannot be compared."""
+    left, losses, shared_loss = remaining(candidates), None, None
+    if len(data.members) > 1 or data.is_collection:
+        losses, shared_loss = member_losses(left, data.y)
+    if data.is_collection:
+        check_collections(owner, losses, shared_loss)
+    estimate = estimate_for(owner, data, left, losses, shared_loss)
+    name, weights, of_members = owner.criterion, left[0].sample_weight, None
+    if is_auto(name) or is_estimate(name):
+        for candidate in left:
+            if isinstance(candidate.model, Staged):
+                candidate.model._check_loss_chooses()
+        of_iterates = PathCriterion(
+            estimate.name, estimate, data.y, stage=estimate.stage
+        )
+    else:
+        routed = {} if data.routed is None else data.routed["criterion"]["score"]
+        of_rows = data.X, data.y, routed
+        of_iterates = ScorerCriterion.of(name, estimate, left, *of_rows)
+    if is_auto(name) and len(losses or ()) > 1 and shared_loss is None:
+        # Scores have the weights of the rows, as losses do.
+        params = {} if weights is None else {"sample_weight": weights}
+        scorer, of_rows = usual_scorer(left[0].model), (data.X, data.y, params)
+        of_members = ScorerCriterion.of(scorer, ESTIMATES["cv"], left, *of_rows)
+    blend = None
+    if data.rule == "blend":
+        blend = BlendTask.of(left, of_iterates, data.y, weights, losses, shared_loss)
+    return Criteria(of_iterates, of_members, blend, losses, shared_loss)
+
+
+def estimate_for(owner, data, candidates, losses, shared_loss):
+    """The estimate that a criterion is computed from; ValueError if none suits."""
+    name, given = owner.criterion, []
+    if data.params.get("groups") is not None:
+        given.append("groups")
+    if owner.cv is not None:
+        given.append("cv")
+    if given and is_estimate(name) and name != "cv":
+        raise ValueError(
+            f"criterion={name!r} would ignore {' and '.join(given)}: "
+            "use criterion='cv'."
+        )
+    is_scorer = not (is_auto(name) or is_estimate(name))
+    if is_scorer and isinstance(data.X, RowSummary):
+        raise ValueError(
+            "With a RowSummary the criterion must be 'auto' or one of "
+            f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
+        )
+    if is_estimate(name) and len(data.members) > 1 and shared_loss is None:
+        scorer = usual_scorer(candidates[0].model)
+        raise ValueError(
+            f"Members have different losses ({listed_losses(losses)}), which "
+            "cannot be compared: use criterion='auto', or a scorer, such as "
+            f"criterion={scorer!r}."
+        )
+    if is_estimate(name):
+        return ESTIMATES[name]
+    if given or data.is_portfolio or owner.search == "race":
+        return ESTIMATES["cv"]
+    return automatic(candidates, data.y)
+
+
+def is_estimate(criterion):
+    """Whether a criterion is the name of an estimate."""
+    return criterion in tuple(ESTIMATES)  # callables may not be hashable
+
+
+def check_collections(owner, losses, shared_loss):
+    """Raise if a stopping estimator cannot compare runs on Dask input.
+
+    ``losses`` and ``shared_loss`` are those of :func:`member_losses`.
+    """
+    if len(losses) > 1 and shared_loss is None:
+        raise ValueError(
+            "Members have different losses, and comparing them needs single rows, "
+            "which stay on their workers with Dask input: use members with the same "
+            "loss."
+        )
+    offered = ["auto", "cv", "loo"]
+    if all(loss.is_quadratic for loss in losses.values()):
+        offered.append("risk")
+    if owner.criterion not in offered:
+        raise ValueError(
+            f"criterion={owner.criterion!r} needs single rows, which stay on their "
+            "workers with Dask input: set criterion='cv', or 'loo' with loo=100."
+        )
+
+
+def member_losses(candidates, y):
+    """The loss of every member on its table, by name, and that of all, or None."""
+    last, losses = {}, {}
+    for candidate in candidates:
+        last[candidate.member] = candidate
+    for name, candidate in last.items():
+        losses[name] = candidate.model._loss_on(candidate.X, y)
+    first, *rest = losses.values()
+    return losses, first if rest.count(first) == len(rest) else None
+
+
+def usual_scorer(estimator):
+    """The name of the scorer that compares members with different losses."""
+    return "accuracy" if is_classifier(estimator) else "r2"

@@ -1,0 +1,258 @@
+"""What is known of the data of a stopping fit before any model is made."""
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import is_classifier
+from sklearn.utils import check_consistent_length
+from sklearn.utils.metadata_routing import process_routing
+
+from .._compat import on_host
+from .._estimator.collections import is_collection, on_workers
+from .._estimator.data.checks import (
+    check_has_rows,
+    check_target,
+    frame_of_arrow,
+    target_array,
+    validated_weights,
+    with_stand_ins,
+)
+from .._estimator.data.row_summary import RowSummary
+from .._estimator.estimates.folds import ShuffledFolds
+from .._estimator.parameters import is_auto
+from .._estimator.run.source import takes_moments_of
+from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
+from .class_weights import check_weighs_classes, weighed_by_class
+from .defaults.encoded import EncodedTable
+from .members import check_members
+from .portfolios import FEWEST_ROWS, default_members, in_full, task_of
+from .time_limit import Deadline
+
+
+@dataclass(frozen=True, eq=False)
+class SearchData:
+    """The data of a fit, and the members that take them."""
+
+    # As members read them: rows of weight zero are copies of another row, which nobody
+    # reads; of Dask input that moments suffice for, a RowSummary and None.
+    X: Any
+    y: Any
+    # Metadata of fit, not None; weights of rows are times those of their classes.
+    params: dict
+    passed_X: Any
+    passed_y: Any
+    has_rows: bool  # single ones, in memory
+    is_collection: bool
+    of_classes: bool
+    # Number of rows of positive weight, where rows are single ones.
+    n_rows: int
+    # An EncodedTable; None if members are fitted to X itself.
+    table: EncodedTable | None
+    # Pairs of a name and an estimator.
+    members: list
+    # Triples of a member that does not take the data, its parameters (none), and why.
+    left_out: list
+    # "min", "one_se" or "blend".
+    rule: str
+    # Names of members that gain most from more rows, where rows are many.
+    essential: frozenset = frozenset()
+    # Names of members that run last, as long as that may improve what is kept.
+    open_ended: frozenset = frozenset()
+    # Whether members have names of their own in grids and metadata routing.
+    is_portfolio: bool = False
+    # Metadata that scikit-learn routes, by their receivers; None without routing.
+    routed: Any = None
+    deadline: Deadline | None = None
+    # When fit was called, on the clock of ``perf_counter``.
+    begun: float = 0.0
+
+    @classmethod
+    def of(cls, owner, X, y, params, forms=in_full):
+        """The data of a fit of a stopping estimator, checked, or an error.
+
+        ``forms`` makes of the default members what runs of each.
+        """
+        begun = perf_counter()
+        limit = owner.time_limit
+        deadline = None if limit is None else Deadline(limit)
+        check_has_targets(owner, X, y)
+        passed_X, passed_y, metadata = X, y, params
+        X, y, params = read_containers(X, y, params)
+        dask = is_collection(X)
+        has_rows = not (dask or isinstance(X, RowSummary))
+        is_default = owner.estimator is None
+        task, members = task_and_members(owner, X, y)
+        of_classes = task == "classification"
+        X, y, params, n_rows = weigh_rows(owner, X, y, params, of_classes, has_rows)
+        weights = params.get("sample_weight")
+        table, roles, left_out, essential = None, [], [], []
+        if is_default or not (owner.encoder is None or is_auto(owner.encoder)):
+            table = EncodedTable.of(X, y, owner.encoder, is_default, weights)
+        if is_default:
+            roles, skipped = default_members(owner, task, X, y, table, weights)
+            members = forms(roles)
+            left_out = [(name, {}, why) for name, why in skipped.items()]
+            if n_rows >= FEWEST_ROWS:
+                essential = [one.name for one in roles if one.is_essential]
+        rule = rule_for(owner, members, has_rows, dask)
+        if dask:
+            X, y, params = read_once(members, owner.cv, X, y, params)
+        return cls(
+            X=X,
+            y=y,
+            params=params,
+            passed_X=passed_X,
+            passed_y=passed_y,
+            has_rows=has_rows,
+            is_collection=is_collection(X),  # or a summary now
+            of_classes=of_classes,
+            n_rows=n_rows,
+            table=table,
+            members=members,
+            left_out=left_out,
+            rule=rule,
+            essential=frozenset(essential),
+            open_ended=frozenset(one.name for one in roles if one.is_open_ended),
+            is_portfolio=is_default or isinstance(owner.estimator, list),
+            routed=route(owner, params, metadata),
+            deadline=deadline,
+            begun=begun,
+        )
+
+    def without(self, names, why):
+        """These data without some of several members, which are left out."""
+        members = [pair for pair in self.members if pair[0] not in names]
+        left_out = [(name, {}, why) for name, _ in self.members if name in names]
+        rule = "min" if self.rule == "blend" and len(members) == 1 else self.rule
+        left_out = [*self.left_out, *left_out]
+        return replace(self, members=members, left_out=left_out, rule=rule)
+
+
+def check_has_targets(owner, X, y):
+    """Raise if there are no targets, which only a summary has itself."""
+    if y is None and not isinstance(X, RowSummary):
+        raise ValueError(
+            f"{type(owner).__name__} requires y to be passed, but the target y is None."
+        )
+
+
+def read_containers(X, y, params):
+    """X, targets and metadata in containers that members read; errors of no rows."""
+    dask, read = is_collection(X), {}
+    for name, value in params.items():
+        value = value if dask else on_host(value)
+        if value is not None:
+            read[name] = value
+    if not (dask or isinstance(X, RowSummary)):
+        check_has_rows(X)
+    if not dask:
+        X, y = frame_of_arrow(X), target_array(y)
+    return X, y, read
+
+
+def task_and_members(owner, X, y):
+    """The task, and the members that the user has passed; none for the default."""
+    if owner.estimator is None:
+        return (task_of(X, y) if is_auto(owner.task) else owner.task), []
+    members = owner._members()
+    if isinstance(owner.estimator, list):
+        owner._check_names(next(zip(*members)))
+    check_members(members, owner)
+    of_classes = is_classifier(members[0][1])
+    return ("classification" if of_classes else "regression"), members
+
+
+def weigh_rows(owner, X, y, params, of_classes, has_rows):
+    """Check targets and weights, and multiply these by weights of classes.
+
+    Returned are X and y, in which rows of weight zero are copies of another row; the
+    metadata with these weights; and the number of rows of positive weight, 0 where
+    there are no single rows. Weights of collections, and of a summary, are checked
+    block by block.
+    """
+    params, n_rows = dict(params), 0
+    if has_rows and y is not None:
+        check_target(y, of_classes)
+        n_rows = len(y)  # X may be no table, which members refuse
+        if "sample_weight" in params:
+            weights = validated_weights(params["sample_weight"], n_rows)
+            params["sample_weight"] = weights
+    if owner.class_weight is not None:
+        check_weighs_classes(of_classes, y)
+        params["sample_weight"] = weighed_by_class(
+            owner.class_weight, y, params.get("sample_weight")
+        )
+    if not (has_rows and "sample_weight" in params):
+        return X, y, params, n_rows
+    check_consistent_length(X, y)
+    weights = params["sample_weight"]
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is zero on all rows: at least one non-zero weight is needed."
+        )
+    if owner.estimator is None:
+        # Penalties of the default members are for weights of about one. Not to the last
+        # bit, which would depend on the units: trees choose by it among equal splits.
+        weights = np.round(weights / weights[weights > 0].mean(), 12)
+    params["sample_weight"] = weights
+    return *with_stand_ins(weights, X, y), params, np.count_nonzero(weights)
+
+
+def rule_for(owner, members, has_rows, is_collection):
+    """The rule that "auto" stands for; ValueError if there is nothing to blend."""
+    rule = owner.rule
+    if is_auto(rule):
+        may_blend = owner.estimator is None and owner.criterion in ("auto", "cv")
+        rule = "blend" if may_blend and has_rows else "min"
+    if rule == "blend" and len(members) == 1:
+        return "min"  # a single member is kept as it is
+    if rule == "blend" and not has_rows:
+        which = "a RowSummary does not have"
+        if is_collection:
+            which = "stay on their workers with Dask input"
+        raise ValueError(
+            "rule='blend' needs held-out predictions of single rows, which "
+            f"{which}: use rule='min' or rule='one_se'."
+        )
+    return rule
+
+
+def read_once(members, cv, X, y, params):
+    """The summary of a collection, where its moments are enough for all members.
+
+    Returned are X, y and the other parameters of fit; or a summary, None, and these
+    parameters without weights, which the summary has.
+    """
+    estimators = [member for _, member in members]
+    is_enough = all(
+        hasattr(estimator, "_spec") and takes_moments_of(estimator._spec(), X)
+        for estimator in estimators
+    )
+    if not is_enough:
+        return X, y, params
+    # One asks for folds, or a number of sampled rows: all have the same.
+    n_folds = [n_folds_asked(e) for e in estimators if e.cv is not None]
+    n_folds += [cv] if isinstance(cv, Integral) else []
+    n_sampled = max(n_sampled_asked(estimator) for estimator in estimators)
+    weights = params.get("sample_weight")
+    summary = on_workers("summary").summarised(
+        X, y, weights, max(n_folds, default=ShuffledFolds.n_splits), n_sampled
+    )
+    rest = {name: params[name] for name in params if name != "sample_weight"}
+    return summary, None, rest
+
+
+def route(owner, params, passed):
+    """The metadata that scikit-learn routes, by receivers; None without routing."""
+    if not get_config()["enable_metadata_routing"]:
+        return None
+    routed = dict(params)
+    # Weights of classes are for all members; rows may have some of their own, which are
+    # routed.
+    if owner.class_weight is not None and passed.get("sample_weight") is None:
+        del routed["sample_weight"]
+    return process_routing(owner, "fit", **routed)
