@@ -18,12 +18,15 @@ NUMERICAL := tests/converged tests/kernel tests/linear_model tests/model_selecti
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-sizes studies study-coefficients lint dist clean
+.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-demo  ## models that stop themselves beside a grid and others: tables and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
 
-demo test test-slow test-all test-processors test-oldest test-extras: export OMP_NUM_THREADS := 1
+demo quick test test-slow test-all test-processors test-oldest test-extras: export OMP_NUM_THREADS := 1
+
+quick: $(VENV)/installed  ## imports, public names, a fit of every class, the code of README: a minute
+	$(BIN)/$(PYTEST) -q -m "not slow" tests/test_imports.py tests/test_public_api.py tests/test_docstrings.py tests/test_docs.py -k "not test_docs.py or README"
 
 test: lint  ## lint, a case of every kind of all tests, doctests
 	$(BIN)/$(PYTEST) -m "not slow"

@@ -116,6 +116,7 @@ def test_the_summary_compares_ours_with_each_opponent():
     assert f"| {HISTOGRAMS} | 2 | 0.875 | 1.500 | 1 | 3 | 3 |" in many
 
 
+@pytest.mark.slow
 def test_cases_are_kept_and_not_measured_again(tmp_path, monkeypatch):
     methods = {OURS: METHODS[HISTOGRAMS]}
     monkeypatch.setattr(rows, "methods", lambda: methods)

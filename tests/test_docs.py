@@ -59,12 +59,22 @@ def sessions_of(page):
     return [Session(page, "\n".join(part)) for part in parts if part]
 
 
-SESSIONS = [session for page in PAGES for session in sessions_of(page)]
+# Pages whose code takes many seconds, as it fits what users would fit.
+LONG = {"boosting", "coming_from", "imbalanced", "kernels", "portfolios", "questions"}
+SESSIONS = [
+    pytest.param(
+        session,
+        marks=[pytest.mark.slow] * (session.page.stem in LONG),
+        id=str(session),
+    )
+    for page in PAGES
+    for session in sessions_of(page)
+]
 
 
 # Pages show runs that are slow on purpose, and say so.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("session", SESSIONS, ids=str)
+@pytest.mark.parametrize("session", SESSIONS)
 def test_code_of_a_page(session):
     for extra in session.extras:
         pytest.importorskip(extra, reason=f"needs {extra}")

@@ -189,6 +189,7 @@ def test_a_name_that_is_in_no_table_raises():
         documented({})(Model)
 
 
+@pytest.mark.slow
 def test_classes_are_made_without_docstrings():
     code = "import skacv; assert skacv.TrajectoryLasso.__doc__ is None"
     subprocess.run([sys.executable, "-OO", "-c", code], check=True)

@@ -87,6 +87,15 @@ TINY = {
 }
 
 
+# Those that take seconds even so.
+LONG = {
+    "plot_early_stopping",
+    "plot_kernel_probabilities",
+    "plot_logistic",
+    "plot_loo_bound",
+    "plot_robust_sgd",
+}
+
 # What the texts of a tutorial claim, by its name; the claims have its globals.
 TUTORIALS = {}
 
@@ -117,7 +126,13 @@ def test_gallery_shows_every_example_once():
 @pytest.mark.filterwarnings("ignore:The least populated class in y has only")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.usefixtures("few_trees")
-@pytest.mark.parametrize("example", TINY)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in LONG), id=name)
+        for name in TINY
+    ],
+)
 def test_example_prints_and_draws(example, tmp_path, capsys):
     if missing := missing_extras(EXAMPLES / f"{example}.py"):
         pytest.skip(f"needs skacv[{','.join(missing)}]")
@@ -325,6 +340,7 @@ def text_of(tutorial):
     return re.sub(r"``.*?``", "", "\n".join(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tutorial", TUTORIALS)
 def test_tutorial_says_what_it_shows(tutorial, monkeypatch, capsys):
     monkeypatch.setattr(plt, "show", lambda: None)

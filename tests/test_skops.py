@@ -19,6 +19,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryRegressor,
 )
+from tests.cases import covering
 from tests.test_fitted_state import (
     CONTAINERS,
     assert_same,
@@ -60,8 +61,10 @@ def test_every_estimator(name):
     assert all(name.startswith(OTHERS) for name in others), others
 
 
-@pytest.mark.parametrize("container", ["rows", "sparse", "frame"])
-@pytest.mark.parametrize("name", ["lasso, loo", "logistic", "eigenpro", "kernel"])
+@covering(
+    name=["lasso, loo", "logistic", "eigenpro", "kernel"],
+    container=["rows", "sparse", "frame"],
+)
 def test_what_has_kept_its_rows(name, container):
     model, X, y, weights = drawn(name, container)
     is_kernel = name == "kernel"

@@ -32,10 +32,9 @@ from skacv import (
     TrajectoryRegressor,
     approximate_loo,
 )
+from tests.cases import covering
 from tests.internals import KERNELS
 from tests.runs import assert_same_summary
-
-from .cases import covering
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 N_ROWS, N_COLUMNS = 60, 4
@@ -168,9 +167,9 @@ def test_summaries_and_converged_models(form, rng):
     np.testing.assert_allclose(results[1].predictions, results[0].predictions)
 
 
-@pytest.mark.parametrize("dtype", [float, bool, np.int8])
-@pytest.mark.parametrize(
-    "name", ["lasso", "rbf", "logistic", "forest", "regression", "classification"]
+@covering(
+    name=["lasso", "rbf", "logistic", "forest", "regression", "classification"],
+    dtype=[float, bool, np.int8],
 )
 def test_frames_of_sparse_columns(name, dtype, rng, few_trees):
     """They are sparse matrices with names, and small tables to an encoder."""

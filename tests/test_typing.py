@@ -49,6 +49,7 @@ fitted: int = Staged(TrajectoryLasso()).fit(X, y).predict(X)
 """
 
 
+@pytest.mark.slow
 def test_mistakes_are_found(tmp_path):
     script = tmp_path / "mistakes.py"
     script.write_text(MISTAKES)

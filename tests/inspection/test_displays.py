@@ -29,6 +29,7 @@ from skacv import (
 )
 from skacv.inspection._figure import PALETTE
 from skacv.inspection.risk_path import MEMBER_COLORS
+from tests.cases import covering
 from tests.internals import default_members
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -131,8 +132,7 @@ def assert_names_are_legible(display):
         assert below.y1 <= above.y0 + 1  # the space below letters without descenders
 
 
-@pytest.mark.parametrize("n_members", [2, 7, 25])
-@pytest.mark.parametrize("end", ["equal", "distinct", "above the frame"])
+@covering(n_members=[7, 25, 2], end=["equal", "distinct", "above the frame"])
 def test_names_at_the_ends_of_lines(n_members, end):
     """At the heights of the ends if these are distinct, and in their order."""
     numbers = np.arange(n_members)

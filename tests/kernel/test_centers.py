@@ -172,6 +172,7 @@ def test_the_kernel_is_computed_once_by_a_fit_and_once_by_folds(rng):
     assert sum(n_entries) == once + len(y) * N_CENTERS
 
 
+@pytest.mark.slow
 def test_an_error_no_worse_than_of_all_rows():
     X, y = make_friedman1(5000, noise=1.0, random_state=0)
     X, X_test, y, y_test = X[:3200], X[3200:], y[:3200], y[3200:]
@@ -221,6 +222,7 @@ def test_centers_are_as_many_as_lower_the_error(rng, set_limits):
     assert_allclose(gain, errors[0] / errors[1] - 1, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:400 centres may be too few")
 @pytest.mark.parametrize(
     ("kernel", "gamma"), [("laplacian", 0.3), ("matern", 0.7), ("rbf", 0.2)]

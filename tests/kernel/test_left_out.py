@@ -158,6 +158,7 @@ def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
         np.testing.assert_allclose(found + data.problem.target, expected[t], **EXACT)
 
 
+@pytest.mark.slow
 @covering(n_features=[4, 20], batch_size=["full", 50], n_components=[0, 2, 8])
 def test_random_labels_are_off_by_their_standard_error(
     n_features, batch_size, n_components, rng
@@ -184,6 +185,7 @@ def test_random_labels_are_off_by_their_standard_error(
     assert np.abs(np.mean(np.abs(2 * np.array(share) - 1), axis=0) - 0.5).max() <= off
 
 
+@pytest.mark.slow
 def test_random_labels_of_rows_that_the_run_soon_fits(rng):
     """Small batches, many features: labels soon tell memories of rows no more."""
     off, claimed = [], []

@@ -131,6 +131,7 @@ def test_scorers_see_the_probabilities_of_their_iterate(data):
     assert model.best_score_ == pytest.approx(model.path_.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", first(2, [load_breast_cancer, load_wine, load_digits]))
 def test_on_real_data_they_are_better_than_clipped_decisions(load):
     """By the log loss of test rows."""

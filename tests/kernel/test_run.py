@@ -165,6 +165,7 @@ def test_top_of_a_spectrum(rng):
     assert exact[0] <= largest <= 1.03 * exact[0]
 
 
+@pytest.mark.slow
 def test_automatic_sizes_and_batch_of_many_rows(rng):
     X, y = drawn(rng, n_rows=3200)
     model = fitted(X, y, max_iter=3, n_centers=None)

@@ -201,6 +201,7 @@ def test_smooth_kernels_in_single_precision_are_stable(width, rng):
     assert (model.train_path_ <= 1.01 * least).all()
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_not_positive_to_rounding_is_warned_of(rng):
     """In one dimension kernels are of so low a rank that it does, sooner or later."""
     X = rng.uniform(-1, 1, (3100, 1))

@@ -293,6 +293,7 @@ def test_risk_in_batches_is_leave_one_out_by_mean_memories(rng):
     np.testing.assert_allclose(np.diag(model.risk_gram_), model.risk_path_)
 
 
+@pytest.mark.slow
 def test_few_labels_in_batches_leave_no_bias(rng):
     """Their noise is squared: some 3% too much with two of them, taken off again."""
     X = rng.standard_normal((80, 50)) * np.geomspace(4, 0.3, 50)

@@ -20,7 +20,7 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv.model_selection import TablePipeline
-from tests.cases import covering
+from tests.cases import covering, first
 from tests.model_selection.cases import MEMBERS
 from tests.tables.frames import TABLES
 
@@ -102,6 +102,7 @@ def test_unseen_levels_and_new_missing_values_are_predicted_by_every_member(rng)
         model.predict(missing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MEMBERS)
 def test_a_shuffled_target_has_an_honest_score(kind, rng):
     """Also with levels that name rows, of which means of y would tell everything."""
@@ -298,7 +299,7 @@ def test_each_combination_has_the_columns_that_it_needs(rng):
     np.testing.assert_allclose(model.predict(frame), alone.predict(X), rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", first(5, TABLES))
 def test_a_shuffled_target_of_an_awkward_table_has_an_honest_score(name):
     table = TABLES[name]()
     y = np.random.default_rng(1).permutation(table.y)

@@ -18,6 +18,7 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
+from tests.cases import first
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -190,7 +191,7 @@ def halves(X, y):
 
 
 @pytest.mark.filterwarnings("ignore:ExtraTrees")
-@pytest.mark.parametrize("make", TABLES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", first(8, TABLES), ids=lambda make: make.__name__)
 def test_numbers_of_any_kind(make):
     # How much less than the dummy's error is no theorem: these are given tables.
     X, X_test, y, y_test = halves(*make(np.random.default_rng(0)))
@@ -210,7 +211,7 @@ def test_numbers_of_any_kind(make):
 
 
 @pytest.mark.filterwarnings("ignore:ExtraTrees")
-@pytest.mark.parametrize("make", TABLES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", first(8, TABLES), ids=lambda make: make.__name__)
 def test_labels_of_any_kind(make, rng):
     X, y = make(rng)
     label = (y > np.median(y)).astype(float)
@@ -225,6 +226,7 @@ def test_labels_of_any_kind(make, rng):
     np.testing.assert_allclose(model.predict_proba(X_test).sum(axis=1), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_units_change_nothing_where_nothing_is_set(rng):
     """The same model, in other units: columns times powers of two, up to 10^8.
 

@@ -132,6 +132,7 @@ def test_the_default_members_take_it(data):
     assert_same(found, expected, X)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_trees")
 def test_scikit_learn_checks_it():
     """Of other classifiers in tests/test_common.py, of this one not in each run."""

@@ -93,6 +93,7 @@ def test_groups_count_as_one(rng):
         model.predict_interval(X, 0.95)
 
 
+@pytest.mark.slow
 def test_noisy_rows_have_wider_intervals(rng):
     """The prediction does not tell noisy rows from quiet ones, but a column does.
 

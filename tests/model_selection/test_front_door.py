@@ -160,6 +160,7 @@ def test_what_the_run_that_is_kept_warns_of_is_said(rng):
     assert said == [f"gamma {model.best_params_['gamma']}"]
 
 
+@pytest.mark.slow
 def test_a_nonlinear_member_beyond_the_former_limit():
     X, y = make_friedman1(5400, noise=1.0, random_state=0)
     model = SelfStoppingRegressor(random_state=0).fit(X[:5100], y[:5100])
@@ -201,6 +202,7 @@ def test_folds_are_stratified_before_the_fit():
     assert hasattr(SelfStoppingClassifier(), "predict_proba")
 
 
+@pytest.mark.slow
 def test_calibration_grids_pipelines_and_pickles():
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = SelfStoppingClassifier(random_state=0)

@@ -124,6 +124,7 @@ def test_copies_of_a_row_are_drawn_together(rule, rng):
     assert 0.5 < found / alone < 2  # not 1 / sqrt(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["min", "blend"])
 @pytest.mark.parametrize("size", [8, 60])  # fewer rows than groups are formed of, more
 def test_the_standard_error_is_the_spread_of_the_score(rule, size, rng):

@@ -18,6 +18,7 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
+from tests.cases import covering
 
 pytestmark = [
     pytest.mark.usefixtures("few_trees"),
@@ -98,8 +99,7 @@ def test_groups_reach_the_folds_inside_of_cross_validation(data, routing):
     np.testing.assert_allclose(scores, expected)
 
 
-@pytest.mark.parametrize("with_weights", [False, True])
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@covering(name=CLASSIFIERS, with_weights=[False, True])
 def test_weights_of_classes_need_no_requests(name, with_weights, data, routing):
     X, _, label, weights, _ = data
     params = {"sample_weight": weights} if with_weights else {}
@@ -129,8 +129,7 @@ def test_default_members_get_the_weights_that_are_passed(data, routing):
     assert score != model.score(X, y)
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
-@pytest.mark.parametrize("alias", [True, "rows"])
+@covering(name=REGRESSORS, alias=[True, "rows"])
 def test_weights_inside_of_cross_validation(name, alias, data, routing):
     X, y, _, weights, _ = data
     model, cv = clone(REGRESSORS[name]), KFold(2)

@@ -143,6 +143,7 @@ def test_when_it_is_taken(tall):
     assert others == ["Nesterov"] * 6
 
 
+@pytest.mark.slow
 def test_the_path_and_its_choice_are_those_of_gradients(tall):
     X, y = tall
     C, settings = [1e-4, 1e-3, 3e-3, 0.01], {"tol": 1e-9, "max_iter": 2000}

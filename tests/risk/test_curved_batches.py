@@ -240,6 +240,7 @@ def test_sparse_rows(loss, schedule, rng):
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+@pytest.mark.slow
 @covering(
     schedule=[
         lambda step: passes(step, 120, 40),
@@ -273,8 +274,7 @@ def test_beside_runs_without_each_row(loss, schedule, rng):
     assert_near_runs_without_each_row(loss, schedule, 8, rng)
 
 
-@pytest.mark.parametrize("batch_size", [None, 40])
-@pytest.mark.parametrize("loss", [Huber(1.0), Logistic()], ids=repr)
+@covering(batch_size=[None, 40], loss=[Huber(1.0), Logistic()])
 def test_preconditioned_runs(loss, batch_size, rng):
     """Read from the rows that the preconditioner has not seen, beside replicas."""
     costs = []

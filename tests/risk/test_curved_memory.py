@@ -258,6 +258,7 @@ def test_outputs_that_are_not_coupled_are_read_one_by_one(loss, rng):
         np.testing.assert_allclose(found[:, :, [k]], expected, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_random_signs_are_right_on_average_and_say_their_error(loss, rng):
     """Over 40 draws: no bias beyond the noise, and the spread is as reported."""

@@ -62,6 +62,7 @@ def test_many_classes_need_fewer_rows():
         assert n_folds(y[: int(1.05 * n_rows)], stratified=True) == 1
 
 
+@pytest.mark.slow
 def test_groups_count_as_one():
     y = np.arange(ENOUGH + 10) % 7 / 7
     assert n_folds(y, groups=np.arange(len(y)) // 2) == 5

@@ -80,6 +80,7 @@ def test_scores_of_the_squared_error_are_its_held_out_residuals(rng):
     assert (scores**2).mean() == pytest.approx(risk, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_the_published_notebook():
     """n = 200, p = 400, ten equal coefficients, iterate 9 of ISTA, 100 seeds."""
     n, p, sigma = 200, 400, 0.5

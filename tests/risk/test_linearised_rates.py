@@ -6,6 +6,7 @@ import pytest
 from benchmarks.studies.loo_rates import BASE, mean_errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "of_change", "of_error"),
     # p^(3/2) and alpha^-3 are bounds: rows rarely conspire, and the loss is curved.

@@ -369,6 +369,7 @@ def test_residuals_estimate_leave_one_out(rng):
     assert errors[1] < errors[0] / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["zero", "l1"])
 def test_unbiased_on_heavy_rows(penalty, rng):
     """Mean of estimate over truth within its standard error; below it without."""

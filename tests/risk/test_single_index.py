@@ -267,6 +267,7 @@ def test_few_columns_are_those_of_the_likeliest_model(rng):
         np.testing.assert_allclose(found, likeliest[:3], atol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("covariance", ["known", "nodewise"])
 @pytest.mark.parametrize(
     ("p", "model"),

@@ -86,6 +86,7 @@ def test_probabilities_are_those_of_scikit_learn(name, rng):
     np.testing.assert_allclose(ours.train_path_[-1], log_loss(y, expected), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_stochastic_gradient_descent_comes_near(rng):
     X, y = drawn("binary", rng, (400, 6))
     best = TrajectoryLogisticRegression(0.3, **TIGHT).fit(X, y)

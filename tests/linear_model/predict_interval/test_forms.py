@@ -376,6 +376,7 @@ def test_scaled_uses_the_data_of_the_fit(rng):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_scaled_covers_noisy_rows_as_well(rng):
     """A constant width covers about 70% of the noisy third, and quiet rows always."""
     shares = []

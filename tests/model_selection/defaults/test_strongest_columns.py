@@ -89,6 +89,7 @@ def test_folds_choose_columns_without_their_held_out_rows(wide):
             n_before += len(held_out)
 
 
+@pytest.mark.slow
 def test_columns_of_noise_explain_no_held_out_rows(wide):
     X, _ = wide
     forest = ExtraTreesRegressor(n_estimators=20, random_state=0)

@@ -69,6 +69,7 @@ def test_a_seed_of_the_model_stays(data):
     assert fitted.estimator_.estimator_.random_state == 3
 
 
+@pytest.mark.slow
 def test_in_grid_search(data):
     X, y = data
     search = GridSearchCV(

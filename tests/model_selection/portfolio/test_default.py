@@ -82,6 +82,7 @@ def test_trees_of_a_forest_have_a_sample_of_many_rows(task):
         assert forest.bootstrap == (n_drawn is not None)
 
 
+@pytest.mark.slow
 def test_trees_bear_rare_classes():
     """Without a penalty leaves that are sure grow, and the log loss with them."""
     trees = default_members("classification", 2000, 8, n_classes=4)["boosted trees"]
