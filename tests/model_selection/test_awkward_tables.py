@@ -315,8 +315,8 @@ def test_groups_and_times_with_nothing_else_set(rng):
     X, y = plain(rng)
     in_time = TimeSeriesSplit(4, test_size=15)
     times = SelfStoppingRegressor(cv=in_time, random_state=0).fit(X, y)
-    for first, judged in zip([60, 75, 90, 105], times.members_["lasso"].cv_indices_):
-        assert judged.min() >= first
+    for start, judged in zip([60, 75, 90, 105], times.members_["lasso"].cv_indices_):
+        assert judged.min() >= start
 
 
 @pytest.mark.parametrize(
