@@ -46,6 +46,7 @@ from skacv.model_selection.portfolios import (
     task_of,
     that_take,
 )
+from skacv.staged.estimator import recorded as as_staged
 from skacv.staged.run import last_of
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "KernelRidge",
     "OfOneIterate",
     "Patience",
+    "as_staged",
     "batches_of",
     "bound_of_later_gain",
     "clipped_probabilities",
@@ -71,6 +73,7 @@ __all__ = [
     "in_numpy",
     "inferred_task",
     "is_still_improving",
+    "keeps_data",
     "last_of",
     "later_gain",
     "least_squares_weights",
@@ -83,6 +86,7 @@ __all__ = [
     "scale_gamma",
     "scale_of",
     "score_of_choice",
+    "solver_on",
     "squared_distances",
     "stages_of",
     "without_rows",
@@ -158,3 +162,13 @@ def stages_of(model):
     """The stages of a booster, of which a run that has ended keeps no training rows."""
     assert model._live is None
     return model._model.stages
+
+
+def keeps_data(model):
+    """Whether a fitted model keeps its rows for later questions."""
+    return vars(model).get("_data") is not None
+
+
+def solver_on(n_rows, machine):
+    """The solver of a kernel machine for so many rows, which a fit need not have."""
+    return machine._spec().solver.name_on(n_rows)

@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 import skacv
 from skacv._compat import StrOptions
+from tests.internals import keeps_data
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -104,7 +105,7 @@ def observed(model):
         for name, value in vars(model).items()
         if name.endswith("_") and not name.startswith("_")
     }
-    return {**found, "keeps data": vars(model).get("_data") is not None}
+    return {**found, "keeps data": keeps_data(model)}
 
 
 def settings_for(cls, name, beside):

@@ -12,8 +12,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from skacv import KernelEigenProClassifier, TrajectoryEarlyStoppingCV
-from skacv._estimator.estimates.fitted_state import chosen_iterate
-from skacv.model_selection.stages import EndedRun
 from tests.cases import first
 from tests.internals import scale_of
 
@@ -167,14 +165,15 @@ def test_predictions_compute_nothing_that_a_model_keeps(rng):
 def test_factor_is_the_same_between_processes():
     """A run that comes from another process has the predictions that fit its factor."""
     X, y = load_iris(return_X_y=True)
-    model = KernelEigenProClassifier(standardize=True, cv=3, random_state=0)
-    model.fit_up_to(8, X, y)
-    fit = EndedRun("kernel", model, model.cv_path_, 0.0)
-    passed = pickle.loads(pickle.dumps(fit)).estimator
-    for t in (3, model.n_iter_):
-        factor = model.at_iteration(t).probability_scale_
-        assert passed.at_iteration(t).probability_scale_ == factor
-        probabilities = chosen_iterate(passed, t).predict_proba(X)
-        np.testing.assert_array_equal(
-            probabilities, chosen_iterate(model, t).predict_proba(X)
-        )
+    members = [
+        ("kernel", KernelEigenProClassifier(standardize=True, random_state=0)),
+        ("wide", KernelEigenProClassifier(gamma=0.01, random_state=0)),
+    ]
+    here, there = (
+        TrajectoryEarlyStoppingCV(members, cv=3, n_jobs=n_jobs).fit(X, y)
+        for n_jobs in (None, 2)
+    )
+    for name, member in here.members_.items():
+        other = there.members_[name]
+        assert other.probability_scale_ == pytest.approx(member.probability_scale_)
+        np.testing.assert_allclose(other.predict_proba(X), member.predict_proba(X))

@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
 )
 from skacv.kernel import scales
-from tests.internals import halved, scale_gamma, squared_distances
+from tests.internals import halved, scale_gamma, solver_on, squared_distances
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_where_nothing_is_learned_the_start_is_kept(rng):
     ],
 )
 def test_automatic_solver(params, n_rows, expected):
-    assert KernelEigenProRegressor(**params)._spec().solver.name_on(n_rows) == expected
+    assert solver_on(n_rows, KernelEigenProRegressor(**params)) == expected
 
 
 @pytest.mark.parametrize("width", [1, 2])

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
 
 from skacv import (
     IterativeRidge,
@@ -187,7 +188,9 @@ def test_scales_and_ranges_of_targets_by_loss(rng):
 def by_hand(model, X, residuals, samples, X_new, coverage):
     """Intervals whose sizes are those of nearest rows, in loops."""
     distinct = sorted(set(samples))
-    order = np.random.RandomState(model._seed).permutation(len(distinct))
+    order = np.random.RandomState(
+        check_random_state(model.random_state).randint(2**31)
+    ).permutation(len(distinct))
     fold = {each: order[j] % SIZE_FOLDS for j, each in enumerate(distinct)}
 
     def size(row, others):

@@ -5,8 +5,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from skacv import IterativeRidge, SelfStoppingRegressor, TrajectoryEarlyStoppingCV
-from skacv._estimator.estimates.readers import ESTIMATES
 from skacv.optim.design import MatrixDesign
+from tests.runs import reading
 
 from .refits import METHODS, drawn, model_of
 
@@ -64,15 +64,18 @@ def test_auto_takes_the_first_method_that_the_fit_allows(rng):
         model.predict_interval(X_new)
 
 
-def test_an_estimate_that_is_not_registered_is_no_method(rng, set_globals):
+def test_an_estimate_that_is_not_registered_is_no_method(rng):
     X, y, X_new = drawn((30, 6), rng)
-    model = model_of("gd", risk=True).fit(X, y)
-    expected = model.predict_interval(X_new)
-    left = {name: each for name, each in ESTIMATES.items() if name != "risk"}
-    set_globals(ESTIMATES=left)
+    model = model_of("gd", risk=True)
+    own = {"residuals": lambda estimator, t: np.arange(30.0)}
+    with reading(lambda run: {"read_path_": np.zeros(2)}, **own):
+        model.fit(X, y)
+        low, high = model.predict_interval(X_new, 0.5, method="read").T
+        np.testing.assert_allclose(high - low, 2 * 15)
+        expected = model.predict_interval(X_new)
     np.testing.assert_array_equal(model.predict_interval(X_new), expected)
     with pytest.raises(ValueError, match="method must be one of"):
-        model.predict_interval(X_new, method="risk")
+        model.predict_interval(X_new, method="read")
 
 
 def test_a_default_that_stops_itself_has_intervals(rng):

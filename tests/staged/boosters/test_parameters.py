@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
 from skacv.staged.adapters import staged_adapter_of
-from skacv.staged.estimator import recorded
+from tests.internals import as_staged
 
 from .cases import LIBRARIES, PLAIN, booster, named, table
 
@@ -98,7 +98,7 @@ def test_boosters_without_stages_are_refused(name, settings, instead):
 def test_rankers_and_boosted_forests_are_not_fitted_in_stages(name):
     estimator = getattr(pytest.importorskip(LIBRARIES[name[:3]]), name)()
     assert staged_adapter_of(estimator) is None
-    assert recorded(estimator) is estimator
+    assert as_staged(estimator) is estimator
     with pytest.raises(ValueError, match="cannot be fitted stage by stage"):
         Staged(estimator).fit(*table())
 
@@ -118,8 +118,8 @@ def test_nothing_is_printed_or_written(name, capfd, tmp_path, monkeypatch):
 
 
 def test_negative_verbosity_is_not_verbose():
-    assert not recorded(booster("LGBMRegressor", verbose=-1)).verbose
-    assert recorded(booster("LGBMRegressor", verbose=1)).verbose
+    assert not as_staged(booster("LGBMRegressor", verbose=-1)).verbose
+    assert as_staged(booster("LGBMRegressor", verbose=1)).verbose
 
 
 # ------------------------------------------------------------------ numbers of trees
