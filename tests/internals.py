@@ -28,6 +28,12 @@ from skacv.kernel.kernels import KERNELS, RADIAL_KERNELS, scale_gamma, squared_d
 from skacv.kernel.ridge import KernelRidge, enough_centers
 from skacv.model_selection.advice import is_still_improving
 from skacv.model_selection.criteria import RULES
+from skacv.model_selection.defaults.portfolio import (
+    PORTFOLIOS,
+    TableInfo,
+    task_of,
+    that_take,
+)
 from skacv.model_selection.mixtures import (
     greedy_weights,
     least_squares_weights,
@@ -39,12 +45,6 @@ from skacv.model_selection.optimism import (
     chosen_in_draws,
     mean_over_rest,
     possible_gain,
-)
-from skacv.model_selection.portfolios import (
-    PORTFOLIOS,
-    TableInfo,
-    task_of,
-    that_take,
 )
 from skacv.staged.estimator import recorded as as_staged
 from skacv.staged.run import last_of

@@ -16,8 +16,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from skacv import TrajectoryEarlyStoppingCV
+from skacv.model_selection.defaults.portfolio import TableInfo, classification
 from skacv.model_selection.mixtures import likeliest_weights
-from skacv.model_selection.portfolios import TableInfo, classification
 
 from ..framework import header, line
 

@@ -28,8 +28,8 @@ from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
 from .class_weights import check_weighs_classes, weighed_by_class
 from .defaults.encoded import EncodedTable
+from .defaults.portfolio import FEWEST_ROWS, default_members, in_full, task_of
 from .members import check_members
-from .portfolios import FEWEST_ROWS, default_members, in_full, task_of
 from .time_limit import Deadline
 
 

@@ -32,8 +32,8 @@ from .choose_criteria import choose_criteria
 from .chosen import ChosenIterate
 from .criteria import RULES
 from .data import SearchData
+from .defaults.portfolio import PORTFOLIOS
 from .members import ComposedOfMembers
-from .portfolios import PORTFOLIOS
 from .report import FitReport
 from .results import ComparedResults
 from .runner import Budget, run_all

@@ -18,7 +18,7 @@ from .._estimator.parameters import is_auto
 from ..staged.estimator import recorded
 from ..staged.run import cloned
 from .criteria import scorer_of
-from .portfolios import PORTFOLIOS
+from .defaults.portfolio import PORTFOLIOS
 
 KINDS = {"regression": "regressor", "classification": "classifier"}
 

@@ -16,8 +16,8 @@ from ..risk.held_out_rows import drawn_units
 from .candidates import list_candidates
 from .choose_criteria import choose_criteria
 from .data import SearchData
+from .defaults.portfolio import FEWEST_ROWS, in_trial
 from .optimism import Uncorrected
-from .portfolios import FEWEST_ROWS, in_trial
 from .runner import Budget, run_all
 from .select import select
 from .shared import shared_work

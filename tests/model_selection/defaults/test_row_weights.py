@@ -22,8 +22,12 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from skacv import Staged, TableEncoder, TrajectoryEarlyStoppingCV
 from skacv._compat import target_encoder
 from skacv.model_selection.defaults.parts import FOLDS, Parts, TargetMeans
+from skacv.model_selection.defaults.portfolio import (
+    TableInfo,
+    classification,
+    regression,
+)
 from skacv.model_selection.defaults.strongest_columns import StrongestColumns
-from skacv.model_selection.portfolios import TableInfo, classification, regression
 from skacv.tables.one_hot import OneHotCodes
 
 N_ROWS, N_GARBAGE = 90, 30

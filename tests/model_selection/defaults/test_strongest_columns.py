@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import check_random_state
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor, Staged
-from skacv.model_selection import portfolios
+from skacv.model_selection.defaults import portfolio
+from skacv.model_selection.defaults.portfolio import PORTFOLIOS, TableInfo
 from skacv.model_selection.defaults.strongest_columns import StrongestColumns
-from skacv.model_selection.portfolios import PORTFOLIOS, TableInfo
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_trees_see_few_of_more_columns_than_rows(wide, few_trees, set_globals):
 
 
 def test_trees_see_all_of_fewer_columns():
-    most = portfolios.MOST_TREE_COLUMNS
+    most = portfolio.MOST_TREE_COLUMNS
     for n_rows, n_columns, are_few in (
         (50, most, False),
         (50, most + 1, True),
@@ -163,5 +163,5 @@ def test_trees_for_many_classes(n_classes, set_globals):
     # The nodes of a forest and five copies, with numbers of the classes.
     least = members["extra trees"].estimator.min_samples_leaf
     n_bytes = 16 * n_classes * 1.5 * 3000 / least * 600
-    assert n_bytes <= portfolios.MEMORY_BYTES
-    assert least == 1 or n_bytes * least > portfolios.MEMORY_BYTES
+    assert n_bytes <= portfolio.MEMORY_BYTES
+    assert least == 1 or n_bytes * least > portfolio.MEMORY_BYTES

@@ -13,29 +13,33 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.multiclass import type_of_target
 
-from .._compat import is_foreign, on_host
-from .._estimator.collections import is_collection
-from .._estimator.data.checks import (
+from ..._compat import is_foreign, on_host
+from ..._estimator.collections import is_collection
+from ..._estimator.data.checks import (
     check_complete,
     check_one_type,
     has_sparse_columns,
     shape_of,
 )
-from .._estimator.data.row_summary import RowSummary
-from .._estimator.estimates.readers import ESTIMATES
-from .._warnings import warn
-from ..kernel import (
+from ..._estimator.data.row_summary import RowSummary
+from ..._estimator.estimates.readers import ESTIMATES
+from ..._warnings import warn
+from ...kernel import (
     KernelEigenProClassifier,
     KernelEigenProRegressor,
     RecursiveFeatureMachineClassifier,
     RecursiveFeatureMachineRegressor,
 )
-from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
-from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES
-from ..staged import Staged
-from ..tables.cells import may_be_dense
-from .defaults.strongest_columns import StrongestColumns
-from .defaults.views import n_tree_columns
+from ...linear_model import (
+    IterativeRidge,
+    TrajectoryLasso,
+    TrajectoryLogisticRegression,
+)
+from ...optim.blocks import LARGE_BYTES, MEMORY_BYTES
+from ...staged import Staged
+from ...tables.cells import may_be_dense
+from .strongest_columns import StrongestColumns
+from .views import n_tree_columns
 
 # Each tree of a forest has so many rows, or a fiftieth of all, if these are more: trees
 # of different rows differ more, and their mean loses little.
