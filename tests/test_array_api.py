@@ -114,6 +114,7 @@ with sklearn.config_context(array_api_dispatch=True):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     parse_version(scipy.__version__) < parse_version("1.14"),
     reason="scikit-learn dispatches on arrays with SciPy 1.14 or newer only",

@@ -64,6 +64,7 @@ def test_half_of_the_signal_is_smooth_and_more_columns_change_nothing_of_it():
     assert np.var(data.y_fresh - data.truth) == pytest.approx(1, rel=0.05)
 
 
+@pytest.mark.slow
 def not_there(task, threads, is_frame):
     raise ImportError("No module named 'there'")
 

@@ -60,7 +60,17 @@ def sessions_of(page):
 
 
 # Pages whose code takes many seconds, as it fits what users would fit.
-LONG = {"boosting", "coming_from", "imbalanced", "kernels", "portfolios", "questions"}
+LONG = {
+    "boosting",
+    "coming_from",
+    "imbalanced",
+    "intervals",
+    "kernels",
+    "portfolios",
+    "questions",
+    "saving",
+    "tables",
+}
 SESSIONS = [
     pytest.param(
         session,

@@ -184,6 +184,7 @@ def test_a_list_of_ones_own_has_the_encoder_too(rng):
     assert np.isfinite(alone.predict(frame)).all()
 
 
+@pytest.mark.slow
 def test_what_is_no_table_has_no_encoder(rng):
     X, y = rng.standard_normal((50, 3)), rng.standard_normal(50)
     model = TrajectoryEarlyStoppingCV(TrajectoryLasso(0.1), encoder=TableEncoder())

@@ -188,6 +188,7 @@ def test_results_have_the_alpha_of_a_path():
     assert found == pytest.approx(alone.alpha_path_[int(lasso["best_iter"])])
 
 
+@pytest.mark.slow
 # ------------------------------------------------------------ scikit-learn's machinery
 
 

@@ -100,6 +100,7 @@ def test_units(curved):
     assert found.endswith("max_iter=3 may be too small.")
 
 
+@pytest.mark.slow
 def test_paths_of_strengths(rng):
     X = rng.standard_normal((100, 4))
     y = X[:, 0] + 0.5 * X[:, 1]

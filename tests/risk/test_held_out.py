@@ -307,6 +307,7 @@ def test_rows_that_are_worth_leaving_out(is_linear):
     assert n_rows_worth(cost.RunCost((40, 10**6), [500], rules, True), 10**6) == 0
 
 
+@pytest.mark.slow
 def test_mean_with_error(rng):
     costs = rng.exponential(size=(3, 50))
     mean, error = mean_with_error(costs, np.ones(50))

@@ -259,6 +259,7 @@ def coverages(model, n_repeats):
     return np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(n_repeats)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("max_iter", "n_repeats"),
     [(50, 40), pytest.param(200, 200, marks=pytest.mark.slow)],
