@@ -401,7 +401,7 @@ def test_no_run_waits_for_processes(fault, search, data, clock, set_limits):
     model = TrajectoryEarlyStoppingCV(
         ridge(9), param_grid=grid, cv=4, search=search, n_jobs=2, time_limit=1e3
     )
-    with joblib.parallel_config(NoWorkers(fault, fit_is_over)):
+    with joblib.parallel_backend(NoWorkers(fault, fit_is_over), n_jobs=1):
         model, said = fitted(model, *data)
     fit_is_over.set()
     assert not said
