@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 
 from skacv._estimator.devices import in_numpy
 from skacv._estimator.estimates.held_out import HeldOutLosses, OfOneIterate
-from skacv._estimator.estimates.left_out import held_out_residuals
 from skacv._estimator.prediction.calibration import scale_of
 from skacv._estimator.prediction.prediction_intervals import (
     fitted_sizes,
@@ -69,7 +68,6 @@ __all__ = [
     "fitted_sizes",
     "greedy_weights",
     "halved",
-    "held_out_residuals",
     "in_numpy",
     "inferred_task",
     "is_still_improving",
@@ -144,12 +142,12 @@ def bound_of_later_gain(losses, t, seed=0, groups=None):
 
 def row_weights(model):
     """Weights of the rows in the loss of a fitted model, times those of classes."""
-    return model._row_weights
+    return model.record_.weights
 
 
 def loss_name(model):
     """The name of the loss in the paths of a fitted model."""
-    return model._loss.name
+    return model.record_.loss.name
 
 
 def rows_of_staged_run(model):
@@ -161,12 +159,12 @@ def rows_of_staged_run(model):
 def stages_of(model):
     """The stages of a booster, of which a run that has ended keeps no training rows."""
     assert model._live is None
-    return model._model.stages
+    return model.record_.iterates.model.stages
 
 
 def keeps_data(model):
     """Whether a fitted model keeps its rows for later questions."""
-    return vars(model).get("_data") is not None
+    return model.record_.data is not None
 
 
 def solver_on(n_rows, machine):

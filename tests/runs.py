@@ -10,6 +10,13 @@ from sklearn.base import clone
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.run import LiveRun
+from skacv.records import HeldOut
+
+
+def fitted_attributes(model):
+    """The names of all that a fit has left, but for the record that has it."""
+    names = [name for name in dir(model) if name.endswith("_") and name[0] != "_"]
+    return [name for name in names if name != "record_" and hasattr(model, name)]
 
 
 @contextmanager
@@ -26,7 +33,7 @@ def reading(read, **declared):
 def run_of(model, *args, **kwargs):
     """Fit a model, and return its FinishedRun."""
     runs = []
-    with reading(lambda run: runs.append(run) or {}):
+    with reading(lambda run: runs.append(run)):
         model.fit(*args, **kwargs)
     return runs[-1]
 
@@ -36,7 +43,7 @@ def stopped_at(t, model, X, y, **params):
 
     def distance(run):
         path = np.abs(np.arange(len(run.trajectory.coef)) - float(t))
-        return {"read_path_": path, "read_se_path_": np.zeros_like(path)}
+        return HeldOut(path, np.zeros_like(path))
 
     with reading(distance):
         return TrajectoryEarlyStoppingCV(model, criterion="read", **params).fit(X, y)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skacv.risk.memory.curved_run import HELD_OUT
-from tests.runs import reading
+from tests.runs import fitted_attributes, reading
 
 # With another loss than the squared error, held-out residuals come as factors, whose
 # least modes are this share of the largest. Inner products, from which modes are found,
@@ -18,7 +18,6 @@ def fit_reduced(model, *args, **kwargs):
 
     def read(run):
         names.append(type(run.data).__name__)
-        return {}
 
     with reading(read, needs="moments", is_rotation_invariant=True):
         model.fit(*args, **kwargs)
@@ -27,7 +26,7 @@ def fit_reduced(model, *args, **kwargs):
 
 def fit_plainly(model, *args, **kwargs):
     """Fit a model while an estimate needs the data as they are."""
-    with reading(lambda run: {}):
+    with reading(lambda run: None):
         return model.fit(*args, **kwargs)
 
 
@@ -36,8 +35,8 @@ def assert_same(model, other, tolerance, without=()):
 
     But for what comes from factors of held-out residuals, which have fewer digits.
     """
-    names = [name for name in vars(other) if name.endswith("_") and name[0] != "_"]
-    assert names == [name for name in vars(model) if name.endswith("_")]
+    names = fitted_attributes(other)
+    assert names == fitted_attributes(model)
     is_quadratic = hasattr(model, "risk_gram_")
     for name in set(names) - set(without):
         found, expected = getattr(model, name), getattr(other, name)

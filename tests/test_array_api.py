@@ -43,7 +43,7 @@ from skacv.risk.held_out_rows import UNCENTRED
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.curved_runs import paths_of_folds, read_any_loss
 from tests.internals import default_members, in_numpy
-from tests.runs import stopped_at
+from tests.runs import fitted_attributes, stopped_at
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is missing")
 pytest.importorskip("array_api_compat", reason="array-api-compat is missing")
@@ -238,8 +238,9 @@ def test_kernel_machines_are_those_of_numpy(model, name, budget, away, rng):
 def assert_same_record(found, expected, tolerance):
     """All fitted arrays of numbers, where X is, and what they are in NumPy."""
     here = in_numpy(found)
-    for name, numbers in vars(expected).items():
-        if not (isinstance(numbers, np.ndarray) and name.endswith("_")):
+    for name in fitted_attributes(expected):
+        numbers = getattr(expected, name)
+        if not isinstance(numbers, np.ndarray):
             continue
         assert not isinstance(getattr(found, name), np.ndarray), name
         same = getattr(here, name)

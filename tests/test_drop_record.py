@@ -36,6 +36,7 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 from skacv.risk.intervals import rank_of
+from tests.runs import fitted_attributes
 from tests.test_fitted_state import (
     MODELS,
     STAGES,
@@ -91,7 +92,8 @@ def test_predictions_and_intervals_stay(name):
     expected = predicted(model, new)
     model = model.drop_record()
     for one in (model, *runs_of(model)):
-        left = [key for key in vars(one) if key.endswith(("_path_", "_indices_"))]
+        names = fitted_attributes(one)
+        left = [name for name in names if name.endswith(("_path_", "_indices_"))]
         assert left == []
     for one in runs_of(model):
         assert one.recorded_iterations().tolist() == [one.iteration_]

@@ -19,6 +19,7 @@ from skacv.optim.families import GroupL2, Weighted
 from skacv.optim.losses import Loss
 from skacv.optim.penalties import L1, Uniform
 from skacv.optim.updates import ProximalGradient
+from skacv.records import HeldOut
 from tests import oracles
 from tests.runs import run_of
 
@@ -293,9 +294,9 @@ def read_information(run):
     """Akaike's criterion of the log loss, with nonzero coefficients for parameters."""
     coef, n_rows = run.trajectory.coef, len(run.data.problem.target)
     if run.data.problem.loss.name != "log loss":
-        return {}
+        return None
     path = run.train_path + np.count_nonzero(coef, axis=(1, 2)) / n_rows
-    return {"aic_path_": path, "aic_se_path_": np.zeros(len(path))}
+    return HeldOut(path, np.zeros(len(path)))
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ from skacv import (
 )
 from tests.cases import covering, first
 from tests.internals import OfOneIterate
+from tests.runs import fitted_attributes
 
 N_ROWS, N_COLUMNS = 90, 6
 RUN = {"max_iter": 6, "cv": 3}
@@ -140,7 +141,7 @@ def said(model, X):
     if hasattr(model, "predict_interval"):
         found["interval"] = model.predict_interval(X, 0.8)
     run = getattr(model, "estimator_", model)
-    for name in sorted(vars(run)):
+    for name in fitted_attributes(run):
         value = getattr(run, name)
         if name == "risk_residual_path_":  # factors
             value = np.concatenate([part.ravel() for part in value])

@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold
 import skacv
 from skacv._compat import StrOptions
 from tests.internals import keeps_data
+from tests.runs import fitted_attributes
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -101,9 +102,7 @@ def table(rng, model, n_rows=60):
 def observed(model):
     """Everything that a fit leaves, by name."""
     found = {
-        name: joblib.hash(value)
-        for name, value in vars(model).items()
-        if name.endswith("_") and not name.startswith("_")
+        name: joblib.hash(getattr(model, name)) for name in fitted_attributes(model)
     }
     return {**found, "keeps data": keeps_data(model)}
 

@@ -19,7 +19,6 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.model_selection import RecordsTrajectory
-from tests.internals import held_out_residuals
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -148,9 +147,9 @@ def test_residuals_are_targets_less_predictions(model, rng):
     X, y = drawn(model, rng)
     model = clone(model).set_params(loo=True).fit(X, y).at_iteration(5)
     held_out = y - model.loo_prediction_path_[5]
-    np.testing.assert_array_equal(held_out_residuals("loo", model, 5), held_out)
+    np.testing.assert_array_equal(model.record_["loo"].residuals(5), held_out)
     estimated = np.matmul(*model.risk_residual_path_)[5]
-    np.testing.assert_allclose(held_out_residuals("risk", model, 5), estimated)
+    np.testing.assert_allclose(model.record_["risk"].residuals(5), estimated)
     assert np.corrcoef(held_out, estimated)[0, 1] > 0.9
 
 

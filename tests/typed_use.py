@@ -99,6 +99,7 @@ from skacv.optim.updates import (
     Update,
 )
 from skacv.optim.user import Arguments, UserUpdate
+from skacv.records import HeldOut, Record
 
 if TYPE_CHECKING:  # they need extras
     from skacv import jax, torch
@@ -270,9 +271,16 @@ def drawn(model: TrajectoryEarlyStoppingCV) -> RiskPathDisplay:
     return RiskPathDisplay.from_estimator(model, X, Y)
 
 
-def read(run: FinishedRun) -> dict[str, Any]:
+def read(run: FinishedRun) -> HeldOut:
     """An estimate of one's own."""
-    return {"own_path_": run.train_path, "own_se_path_": 0 * run.train_path}
+    return HeldOut(run.train_path, 0 * run.train_path)
+
+
+def recorded_loss(model: TrajectoryLasso) -> float:
+    """The record that a model holds."""
+    record: Record = model.record_.at(1)
+    residuals = record["loo"].first(2).residuals(1)
+    return float(residuals.mean() + record["loo"].path[record.iteration])
 
 
 def registered() -> bool:

@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Interval, _fit_context, on_host
-from .._estimator.data.checks import NAMES, validated_data, validated_rows
+from .._estimator.data.checks import validated_data, validated_rows
+from .._estimator.data.training_data import replace_fitted
 from .._estimator.estimates.folds import routing_of, splitter_of
 from .._estimator.estimates.held_out import held_out_losses_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -26,6 +27,10 @@ from .._estimator.prediction.decisions import (
 )
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
+from ..records.descriptors import recorded
+from ..records.held_out import HeldOut
+from ..records.paths import ParamsPath
+from ..records.record import Record
 from .data import shuffled_batches
 
 
@@ -67,6 +72,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         Indices of the rows left out one at a time.
     cv_target_, loo_target_ : ndarray of shape (n_held_out,)
         Targets of the held-out rows.
+    record_ : Record
+        What is kept of the run; other fitted attributes are read from it.
     n_iter_, iteration_ : int
         Index of the last iterate, and of the one in use.
     """
@@ -82,9 +89,17 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
     }
     get_metadata_routing = routing_of
 
+    params_ = recorded(
+        lambda record: record.iterate, "Parameters of the iterate in use."
+    )
+    params_path_ = recorded(
+        lambda record: record.iterates and record.iterates.params,
+        "Parameters of every iterate.",
+    )
+
     @abstractmethod
     def _run(self, X, target, n_outputs, seed, batches):
-        """The recorded run on validated data, and attributes with ``params_path_``."""
+        """The run on validated data, its parameters, and further results by name."""
 
     @abstractmethod
     def _predictions(self, params, X):
@@ -123,17 +138,13 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         if self.batch_size is not None:
             n_epochs = ceil(self.max_iter / ceil(n_rows / self.batch_size))
             batches = shuffled_batches(n_rows, self.batch_size, n_epochs, seed)
-        run, attributes = self._run(X, target, n_outputs, seed, batches)
-        names |= {**attributes, "train_path_": run.train_path}
-        names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
-        names["_row_weights"] = np.ones(n_rows)
-        names["_groups"] = groups
+        run, params_path, more = self._run(X, target, n_outputs, seed, batches)
+        estimates = {}
         if splitter is not None:
-            estimate = run.cv_path(splitter.split(X, y, **split_params))
-            names |= _estimate_attributes("cv", estimate, y)
+            path = run.cv_path(splitter.split(X, y, **split_params))
             # The held-out rows are listed fold by fold.
-            ends = np.flatnonzero(np.diff(estimate.folds)) + 1
-            names["cv_indices_"] = np.split(estimate.indices, ends)
+            ends = np.flatnonzero(np.diff(path.folds)) + 1
+            estimates["cv"] = _held_out(path, np.split(path.indices, ends), y)
         loo = to_python_scalar(self.loo)
         if loo is not False:
             rows = np.arange(n_rows)
@@ -143,12 +154,24 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
                         f"loo={loo} is more than the {n_rows} rows there are."
                     )
                 rows = np.sort(rng.choice(n_rows, loo, replace=False))
-            names |= _estimate_attributes("loo", run.loo_path(rows), y)
-        old_names = [name for name in vars(self) if name.startswith(("cv_", "loo_"))]
-        for name in [*old_names, *NAMES]:
-            vars(self).pop(name, None)
-        vars(self).update(names, _dropped=())
-        self._take_coefficients(run.n_steps)
+            path = run.loo_path(rows)
+            estimates["loo"] = _held_out(path, path.indices, y)
+        record = Record(
+            iterates=ParamsPath(params_path, self._model_type.iterate),
+            iteration=run.n_steps,
+            iterate=None,
+            n_iter=run.n_steps,
+            loss=self._loss,
+            classes=names.pop("classes_", None),
+            train_path=run.train_path,
+            estimates=estimates,
+            seed=seed,
+            weights=np.ones(n_rows),
+            groups=groups,
+            more=more,
+        )
+        record = self._record_at(record, run.n_steps)
+        replace_fitted(self, names | {"record_": record})
         return self
 
     def _validated(self, X, y):
@@ -162,21 +185,14 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         check_is_fitted(self)
         return validated_rows(self, on_host(X), reset=False)
 
-    def _take_coefficients(self, t):
-        self.params_ = self._params_at(t)
-
-    def _params_at(self, t):
-        return self._model_type.iterate(self.params_path_, t)
-
     def _linear_predictor(self, X):
-        X = self._checked(X)
-        return self._predictions(self.params_, X)
+        return self._predictions(self.params_, self._checked(X))
 
     def _linear_predictors(self, X):
         X = self._checked(X)
         self._check_has_record()
         for t in range(self.n_iter_ + 1):
-            yield self._predictions(self._params_at(t), X)
+            yield self._predictions(self.record_.iterates.at(t), X)
 
     def _row_loss(self):
         if self.loss is None:
@@ -211,15 +227,15 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         return held_out_losses_of(self, ESTIMATES[name], y, self._row_losses)
 
 
-def _estimate_attributes(name, estimate, y):
-    """Fitted attributes of an estimate."""
-    return {
-        f"{name}_path_": estimate.path,
-        f"{name}_se_path_": estimate.se_path,
-        f"{name}_prediction_path_": estimate.prediction_path,
-        f"{name}_indices_": estimate.indices,
-        f"{name}_target_": y[estimate.indices],
-    }
+def _held_out(estimate, indices, y):
+    """A PathEstimate of a run as the estimate of a record."""
+    return HeldOut(
+        path=estimate.path,
+        se_path=estimate.se_path,
+        indices=indices,
+        target=y[estimate.indices],
+        prediction=estimate.prediction_path,
+    )
 
 
 class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):

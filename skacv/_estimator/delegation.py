@@ -22,7 +22,7 @@ from .._typing import Method
 def fitted_part(owner):
     """The attribute ``estimator_`` of a fitted object, or NotFittedError."""
     # First, since scikit-learn's check reads the tags of all members.
-    if "estimator_" not in vars(owner):
+    if not vars(owner).keys() & {"estimator_", "record_"}:
         check_is_fitted(owner)
     return owner.estimator_
 

@@ -167,6 +167,8 @@ cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out)
     ``keep_data=True``.
 cv_indices_ : list of ndarray of int
     Indices of the rows held out by each fold.
+record_ : Record
+    What is kept of the run; other fitted attributes are read from it.
 n_iter_ : int
     Number of recorded updates, or of passes with batches.
 iteration_ : int

@@ -335,8 +335,8 @@ def trajectory_model(estimator, X, y, weights):
     row_weights = np.zeros(len(weights))
     row_weights[data.rows] = data.problem.row_weights[:, 0]
     # The penalty of the phase that led to the iterate in use.
-    ends = np.cumsum([phase.n_updates for phase in estimator._phases])
-    phase = estimator._phases[np.searchsorted(ends, estimator.iteration_)]
+    ends = np.cumsum([phase.n_updates for phase in estimator.record_.phases])
+    phase = estimator.record_.phases[np.searchsorted(ends, estimator.iteration_)]
     penalty = phase.penalty
     if data.is_centered:
         # The run has no coefficient for the intercept, but refits centre anew: it

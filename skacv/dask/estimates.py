@@ -23,6 +23,7 @@ from .._estimator.run.summary_data import summary_data
 from ..optim.blocks import MEMORY_BYTES, blocks
 from ..optim.run import Iterates
 from ..optim.trajectory import Trajectory, iterate
+from ..records.held_out import HeldOut
 from ..risk.held_out_rows import mean_with_error
 from .block_sums import LeftOut
 from .problem import FitsOnWorkers
@@ -30,20 +31,19 @@ from .summary import merge_summaries
 
 
 def estimates_of(estimator, spec, trajectory, data, values):
-    """Fitted attributes of every estimate, by its name; automatic ones are off.
+    """Every estimate by its name, None where it is off, as automatic ones are.
 
     Shapes: values (n_iterates, 1 + n_folds), as of :class:`FoldRuns`.
     """
-    attributes, weights = {name: {} for name in ESTIMATES}, data.fold_weights
+    estimates, weights = dict.fromkeys(ESTIMATES), data.fold_weights
     if len(weights):
         by_fold = data.problem.reported_losses(values)[:, 1:] / weights
         path, se = mean_with_error(by_fold, weights)
-        cv = {"cv_path_": path, "cv_se_path_": se, "cv_fold_path_": by_fold}
-        attributes["cv"] = cv
-    for name, read in (("loo", loo_attributes), ("risk", risk_attributes)):
+        estimates["cv"] = HeldOut(path, se, more={"fold_path": by_fold})
+    for name, read in (("loo", read_leave_one_out), ("risk", read_risk)):
         if is_requested(name, estimator):
-            attributes[name] = read(estimator, spec, trajectory, data)
-    return attributes
+            estimates[name] = read(estimator, spec, trajectory, data)
+    return estimates
 
 
 def is_requested(name, estimator):
@@ -51,8 +51,8 @@ def is_requested(name, estimator):
     return ESTIMATES[name].setting(estimator) not in (False, None, "auto")
 
 
-def loo_attributes(estimator, spec, trajectory, data):
-    """Fitted attributes of leave-one-out, for ``loo`` random rows."""
+def read_leave_one_out(estimator, spec, trajectory, data):
+    """The leave-one-out estimate, from ``loo`` random rows."""
     problem = data.problem
     n_rows = problem.groups.n_rows
     rng = check_random_state(estimator.random_state)
@@ -75,13 +75,13 @@ def loo_attributes(estimator, spec, trajectory, data):
     target = block.y[:, :, None]
     losses = problem.loss.reported(target, np.moveaxis(predictors, 0, 2)).mean(axis=1)
     path, se_path = mean_with_error(losses.T, block.weight)
-    return {
-        "loo_path_": path,
-        "loo_se_path_": se_path,
-        "loo_prediction_path_": data.predictions(estimator)(predictors),
-        "loo_indices_": rows,
-        "loo_target_": data.coder.decoded(block.y + data.offset),
-    }
+    return HeldOut(
+        path=path,
+        se_path=se_path,
+        indices=rows,
+        target=data.coder.decoded(block.y + data.offset),
+        prediction=data.predictions(estimator)(predictors),
+    )
 
 
 def _loo_predictors(problem, trajectory, rows, block):
@@ -105,8 +105,8 @@ def _loo_predictors(problem, trajectory, rows, block):
     return np.stack(path)
 
 
-def risk_attributes(estimator, spec, trajectory, data):
-    """Fitted attributes of the memory matrix, for the squared error."""
+def read_risk(estimator, spec, trajectory, data):
+    """The estimate of the memory matrix, for the squared error."""
     is_nonzero = trajectory.expand_to_groups(trajectory.coef.any(axis=(0, 2)))
     columns = np.flatnonzero(is_nonzero) if is_nonzero.any() else np.arange(1)
     if len(columns) > MAX_COLUMNS:

@@ -11,7 +11,7 @@ from .._compat import on_host
 from .._estimator.data.training_data import check_usable
 from .._estimator.delegation import last_step
 from .._estimator.devices import in_numpy
-from .._estimator.estimates.fitted_state import FittedState
+from .._estimator.estimates.fitted_state import HoldsRecord
 
 # Four of Okabe and Ito's colours, and four that remain distinct from these and from
 # black and grey under each kind of colour blindness, and visible on white.
@@ -33,7 +33,7 @@ def recorded_estimator(estimator, X=None):
     if hasattr(last, "best_member_"):  # a blend of several has no record of its own
         inner = last.members_[last.best_member_]
     inner, X = last_step(inner, X)  # behind the encoder, if there is one
-    if isinstance(inner, FittedState):
+    if isinstance(inner, HoldsRecord):
         check_usable(inner)
     if not hasattr(inner, "train_path_"):
         raise TypeError(

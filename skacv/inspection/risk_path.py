@@ -390,11 +390,11 @@ def _log_losses(inner, X, y):
 
 def _estimates(inner):
     """Every estimate that a fitted estimator has, with its standard error."""
-    paths = {
-        name: (getattr(inner, estimate.path), getattr(inner, estimate.se_path))
-        for name, estimate in ESTIMATES.items()
-        if hasattr(inner, estimate.path)
-    }
+    paths = {}
+    for name, estimate in ESTIMATES.items():
+        held_out = estimate.of(inner)
+        if held_out is not None:
+            paths[name] = held_out.path, held_out.se_path
     if not paths:
         parameters = [
             estimate.parameter

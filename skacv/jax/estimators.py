@@ -84,7 +84,7 @@ class OptaxModel(IteratedModel):
         optimizer = ADAM if self.optimizer is None else self.optimizer
         acv = TrajectoryACV(self._model(), self._row_loss(), optimizer, self.penalty)
         run = acv.run(params, X, target, self.max_iter, batches)
-        return run, {"params_path_": jax.tree.map(np.asarray, run.params_path)}
+        return run, jax.tree.map(np.asarray, run.params_path), {}
 
     def _model(self):
         return linear_prediction if self.model is None else self.model
@@ -115,7 +115,7 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
     Attributes
     ----------
     {params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, cv_target_, n_iter_, n_features_in_}
+    {cv_indices_, loo_indices_, cv_target_, record_, n_iter_, n_features_in_}
     {feature_names_in_}
 
     Examples
@@ -155,7 +155,7 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     Attributes
     ----------
     {classes_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, cv_target_, n_iter_, n_features_in_}
+    {cv_indices_, loo_indices_, cv_target_, record_, n_iter_, n_features_in_}
     {feature_names_in_}
 
     Examples

@@ -22,7 +22,6 @@ from .._estimator.parameters import (
     set_parameters,
     to_python_scalar,
 )
-from .._estimator.run.fit import in_use
 from .._estimator.run.plan import (
     N_SMOOTH_STRENGTHS,
     ModelSpec,
@@ -35,6 +34,8 @@ from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.namespaces import dtype_of, rows_in
 from ..optim.trajectory import iterate
+from ..records.descriptors import recorded
+from ..records.paths import CoefPath
 from ..risk.cost import RunCost, method_for
 from ._predictions import RecordedKernelModel
 from ._stopping import StoppingModel
@@ -61,6 +62,20 @@ MUCH_GAIN = 0.1
 # Seconds for an entry of the kernel matrix, before the run and in a pass; and for scale
 # and preconditioner on any number of rows.
 SECONDS_TO_START, SECONDS_OF_PASS, SECONDS_AT_LEAST = 2e-8, 1e-9, 0.5
+
+
+def degrees_of_freedom(record):
+    """The trace of the map from targets to predictions, of every iterate."""
+    path = record.more.get("df_path_")
+    return record["loo"].more.get("df_path") if path is None else path
+
+
+def error_of_labels(record):
+    """The standard error of leave-one-out by random targets; zeros if it is exact."""
+    path = record["loo"].more.get("mc_se_path")
+    if path is None and record.more["df_path_"] is not None:
+        return np.zeros(record.n_iter + 1)
+    return path
 
 
 class KernelModel(RecordedKernelModel, StoppingModel):
@@ -100,6 +115,56 @@ class KernelModel(RecordedKernelModel, StoppingModel):
     }
     # Squared distances that fits to the same rows share.
     _distances = None
+
+    alpha_path_ = recorded(
+        lambda record: record.strengths["alpha"], "Value of alpha at every iterate."
+    )
+    rkhs_norm_path_ = recorded(
+        lambda record: record.more["rkhs_norm_path_"], "Norm of every iterate."
+    )
+    df_path_ = recorded(
+        degrees_of_freedom, "Degrees of freedom of every iterate.", "loo"
+    )
+    loo_mc_se_path_ = recorded(
+        error_of_labels,
+        "The part of ``loo_se_path_`` that is due to random targets.",
+        "loo",
+    )
+    kernel_ = recorded(lambda record: record.more["kernel_"], "Name of the kernel.")
+    gamma_ = recorded(lambda record: record.more["gamma_"], "Scale of the kernel.")
+    kernels_ = recorded(
+        lambda record: record.more["kernels_"], "Kernels that were compared."
+    )
+    gammas_ = recorded(
+        lambda record: record.more["gammas_"], "Values of gamma that were compared."
+    )
+    gamma_scores_ = recorded(
+        lambda record: record.more["gamma_scores_"], "Their cross-validated errors."
+    )
+    center_indices_ = recorded(
+        lambda record: record.more["center_indices_"], "The rows that are centres."
+    )
+    n_components_ = recorded(
+        lambda record: record.more["n_components_"], "Number of eigenvectors damped."
+    )
+    subsample_indices_ = recorded(
+        lambda record: record.more["subsample_indices_"],
+        "The rows of the preconditioner.",
+    )
+    batch_indices_ = recorded(
+        lambda record: record.more["batch_indices_"], "The rows of every batch."
+    )
+    batch_size_ = recorded(
+        lambda record: record.more["batch_size_"], "Number of rows of a batch."
+    )
+    critical_batch_size_ = recorded(
+        lambda record: record.more["critical_batch_size_"],
+        "Batch size below which smaller batches need no fewer epochs.",
+    )
+    top_eigenvalue_ = recorded(
+        lambda record: record.more["top_eigenvalue_"],
+        "Largest eigenvalue of the preconditioned kernel matrix over n.",
+    )
 
     def __init__(
         self,
@@ -273,29 +338,26 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     # ------------------------------------------------------------ what is recorded
 
-    def _recorded(self, coef_path, intercept_path, run):
-        trajectory, problem = run.trajectory, run.data.problem
+    def _iterates(self, coef_path, intercept_path, run):
+        trajectory = run.trajectory
         stored = {0, trajectory.n_updates, run.best}
         stored |= set(range(0, trajectory.n_updates + 1, self.store_every))
         stored = np.array(sorted(stored - {None}))
+        path = coef_path[stored].astype(working_dtype(len(run.data.rows)), copy=False)
+        # The best iterate predicts if the run has been evaluated as it went.
+        is_last = self.patience is None or run.best is None
+        t = trajectory.n_updates if is_last else run.best
+        return CoefPath(path, intercept_path, stored), t
+
+    def _results(self, run):
+        trajectory, problem = run.trajectory, run.data.problem
         norms = [
             problem.design.squared_norm(*iterate).sum()
             for iterate in zip(trajectory.coef, trajectory.predictor)
         ]
-        dtype = working_dtype(len(run.data.rows))
-        path = coef_path[stored].astype(dtype, copy=False)
-        # The best iterate predicts if the run has been evaluated as it went.
-        is_last = self.patience is None or run.best is None
-        t = trajectory.n_updates if is_last else run.best
-        n_paths = np.searchsorted(stored, t) + 1
         return {
-            **in_use(run.spec, path[:n_paths], intercept_path[: t + 1]),
-            "iteration_": t,
-            "dual_coef_path_": path,
-            "stored_iterations_": stored,
-            "intercept_path_": intercept_path,
             "rkhs_norm_path_": np.sqrt(np.maximum(norms, 0)),
-            **self._degrees_of_freedom(run),
+            "df_path_": self._degrees_of_freedom(run),
             **run_attributes(trajectory.phases[0].schedule, run.data),
         }
 
@@ -305,16 +367,13 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         kind = RunCost.recorded(problem, trajectory)
         is_off = to_python_scalar(self.loo) is False or method_for(kind) != "spectral"
         if is_off or kind.has_ridge_under_P():
-            return {}
+            return None
         eigenvalues, _ = problem.row_basis(trajectory.preconditioner())
         shares = Shares(eigenvalues)
         traces = [0.0]
         for _ in iterate(trajectory.updates(), shares):
             traces.append(float(shares.current.sum()))
-        return {
-            "df_path_": np.array(traces) + run.data.is_centered,
-            "loo_mc_se_path_": np.zeros(len(traces)),
-        }
+        return np.array(traces) + run.data.is_centered
 
     def _warn_of(self, run):
         """Warn if the objective has risen by more than its first value."""

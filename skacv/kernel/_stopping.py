@@ -96,13 +96,13 @@ class StoppingModel(TrajectoryModel):
             # With the squared error, rows are left out by one decomposition.
             names = ("loo", "cv") if run.spec.is_quadratic else ("cv", "loo")
             for estimate in map(ESTIMATES.get, names):
-                attributes = estimate.read(finished) if estimate.is_on(self) else {}
-                if attributes:
+                held_out = estimate.read(finished) if estimate.is_on(self) else None
+                if held_out is not None:
                     break
             else:
                 return None
-            run.computed = {estimate.name: attributes}
-            path = attributes[estimate.path]
+            run.computed = {estimate.name: held_out}
+            path = held_out.path
             uncertainty = np.zeros(len(run.trajectory.coef))
         patience = self._waiting(run.plan)
         for t, (value, uncertainty_t) in enumerate(zip(path, uncertainty)):

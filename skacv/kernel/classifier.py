@@ -1,6 +1,7 @@
 """Kernel classification by EigenPro with an error estimate for every iterate."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -149,15 +150,6 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     # With the squared error, a factor turns decisions into log odds.
     _losses_with_probabilities = ("log", "squared_error")
-    # The iterate in use and this factor for it, which fit and at_iteration compute.
-    _scale_in_use: Any = None
-
-    def _recorded(self, coef_path, intercept_path, run):
-        return {
-            **super()._recorded(coef_path, intercept_path, run),
-            "_scale_in_use": None,
-        }
-
     # The factor is fitted before the held-out predictions that it needs may go.
 
     def _keep_predictions(self, most):
@@ -168,18 +160,22 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         self._fit_scale()
         super()._keep_residuals(estimate)
 
-    def _take_from_record(self):
+    def _light_record(self, in_use):
         self._fit_scale()
-        super()._take_from_record()
+        more = {"scale_in_use": self.record_.more.get("scale_in_use")}
+        light = super()._light_record(in_use)
+        return replace(light, more=light.more | more)
 
     def _fit_scale(self):
         """Fit the factor of the iterate in use, unless its rows are no longer there.
 
         They are not after a choice, or in a copy that is pickled while the run goes on.
         """
-        if vars(self).get("_row_weights") is not None:
+        record = vars(self).get("record_")
+        if record is not None and record.weights is not None:
             scale = in_numpy(self)._scale_at(self.iteration_)
-            self._scale_in_use = self.iteration_, scale
+            more = {**record.more, "scale_in_use": (self.iteration_, scale)}
+            self.record_ = replace(record, more=more)
 
     def _probability(self, decision, t):
         scale = self._scale_at(t)
@@ -196,19 +192,20 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     def _scale_at(self, t):
         """The factor of iterate ``t``, or None."""
-        if self._scale_in_use is not None and self._scale_in_use[0] == t:
-            return self._scale_in_use[1]
+        record = self.record_
+        known = record.more.get("scale_in_use")
+        if known is not None and known[0] == t:
+            return known[1]
         if self.loss == "log":
             return 1.0
         # Folds first, which hold out all rows exactly. Leave-one-out may cover a few
         # rows, or be estimated.
         for name in ("cv", "loo"):
-            if hasattr(self, f"{name}_prediction_path_"):
-                decision = getattr(self, f"{name}_prediction_path_")[t]
-                target = getattr(self, f"{name}_target_")
-                rows = np.hstack(getattr(self, f"{name}_indices_"))
-                label = np.searchsorted(self.classes_, target)
-                return scale_of(decision, label, self._row_weights[rows])
+            held_out = record.estimates.get(name)
+            if held_out is not None and held_out.prediction is not None:
+                rows = np.hstack(held_out.indices)
+                label = np.searchsorted(self.classes_, held_out.target)
+                return scale_of(held_out.prediction[t], label, record.weights[rows])
         return None
 
     @property

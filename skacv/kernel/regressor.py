@@ -189,6 +189,8 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
     top_eigenvalue_ : float
         Largest eigenvalue of the preconditioned kernel matrix of a batch, divided by
         its rows; steps below ``2 / top_eigenvalue_`` are stable.
+    record_ : Record
+        What is kept of the run; other fitted attributes are read from it.
     n_iter_ : int
         Number of epochs recorded.
     iteration_ : int

@@ -22,10 +22,68 @@ from .._estimator.run.plan import (
 from .._estimator.run.streaming import TakesSummaries
 from .._warnings import warn
 from ..exceptions import SeparationWarning
+from ..records.descriptors import recorded
+
+
+class LinearModel(TrajectoryModel):
+    """A model with a coefficient for every column, and the memory matrix."""
+
+    coef_ = recorded(
+        lambda record: record.iterate.coef, "Coefficients of the iterate in use."
+    )
+    coef_path_ = recorded(
+        lambda record: record.iterates and record.iterates.coef,
+        "Coefficients of every iterate.",
+    )
+    risk_path_ = recorded(
+        lambda record: record["risk"].path, "Estimated mean loss on new rows.", "risk"
+    )
+    risk_se_path_ = recorded(
+        lambda record: record["risk"].se_path,
+        "Standard error of ``risk_path_``.",
+        "risk",
+    )
+    risk_mc_se_path_ = recorded(
+        lambda record: record["risk"].more["mc_se_path"],
+        "The part of ``risk_se_path_`` that is due to random probes.",
+        "risk",
+    )
+    risk_residual_path_ = recorded(
+        lambda record: record["risk"].more["residual_path"],
+        "Held-out residuals of every iterate, as factors.",
+        "risk",
+    )
+    risk_prediction_path_ = recorded(
+        lambda record: record["risk"].prediction, "Held-out predictions.", "risk"
+    )
+    risk_indices_ = recorded(
+        lambda record: record["risk"].indices, "The rows that these are of.", "risk"
+    )
+    risk_target_ = recorded(
+        lambda record: record["risk"].target, "Targets of these rows.", "risk"
+    )
+    n_probes_ = recorded(
+        lambda record: record.number("risk", "n_probes"),
+        "Number of random probes.",
+        "risk",
+    )
+    row_scale_share_ = recorded(
+        lambda record: record.number("risk", "row_scale_share"),
+        "Share of the spread of row norms beyond that of Gaussian rows.",
+        "risk",
+    )
+
+
+class PenalizedModel(LinearModel):
+    """A linear model whose penalty has the strength ``alpha``."""
+
+    alpha_path_ = recorded(
+        lambda record: record.strengths["alpha"], "Value of alpha at every iterate."
+    )
 
 
 class SquaredErrorRegressor(
-    TakesSummaries, CoefficientInference, RecordedRegressor, TrajectoryModel
+    TakesSummaries, CoefficientInference, RecordedRegressor, PenalizedModel
 ):
     """Regressors with the squared error; a subclass has ``_penalty(strength, n)``."""
 
@@ -48,7 +106,7 @@ class SquaredErrorRegressor(
         Residuals are those of ``risk_residual_path_``: the diagonal is ``risk_path_``
         without the small contribution of modes dropped from these.
         """
-        if "risk_residual_path_" not in vars(self):
+        if not hasattr(self, "risk_residual_path_"):
             raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
         # Weighted rows of the spatial factor are orthonormal, with row scales as well.
         temporal, spatial = self.risk_residual_path_
@@ -75,7 +133,7 @@ def solver_of(estimator):
     return Solver(SCHEDULES[estimator.solver](1.0))
 
 
-class CurvedRegressor(RecordedRegressor, TrajectoryModel):
+class CurvedRegressor(RecordedRegressor, PenalizedModel):
     """A ridge regressor; a subclass defines ``_loss_of(target, weights)``."""
 
     _parameter_constraints: dict = CURVED_CONSTRAINTS | ALPHA_CONSTRAINT
@@ -85,7 +143,7 @@ class CurvedRegressor(RecordedRegressor, TrajectoryModel):
         return ModelSpec.of(self, ridge_penalty, strengths, solver_of(self))
 
 
-class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
+class CurvedClassifier(CoefficientTests, RecordedClassifier, LinearModel):
     """A classifier; a subclass defines ``_class_loss(n_classes)``."""
 
     _parameter_constraints: dict = {
@@ -126,6 +184,9 @@ class InverselyPenalized(CurvedClassifier):
         ],
     }
 
+    C_path_ = recorded(
+        lambda record: record.strengths["C"], "Value of C at every iterate."
+    )
     _penalty = staticmethod(ridge_penalty)
 
     def _spec(self):

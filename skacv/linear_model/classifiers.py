@@ -78,7 +78,8 @@ default="auto"
     {train_path_, risk_path_, risk_se_path_, risk_mc_se_path_, risk_prediction_path_}
     {risk_indices_, risk_target_, n_probes_, row_scale_share_, loo_path_, loo_se_path_}
     {loo_prediction_path_, loo_indices_, loo_target_, cv_path_, cv_se_path_}
-    {cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_, iteration_}
+    {cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, record_, n_iter_}
+    {iteration_}
     {step_size_, n_features_in_, feature_names_in_}
 
     See Also

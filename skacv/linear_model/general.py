@@ -23,7 +23,12 @@ from ..optim.losses import (
 )
 from ..optim.penalties import L1, MCP, SCAD, ElasticNet, Penalty, SquaredL2, Zero
 from ..optim.schedules import GradientDescent, HeavyBall, Nesterov, Newton
-from ._bases import CURVED_PATH, CurvedClassifier, SquaredErrorRegressor
+from ._bases import (
+    CURVED_PATH,
+    CurvedClassifier,
+    PenalizedModel,
+    SquaredErrorRegressor,
+)
 
 REGRESSION = {
     "squared_error": SquaredError(),
@@ -226,7 +231,9 @@ class TrajectoryRegressor(SquaredErrorRegressor):
     smallest="1e-5",
     penalty="l2",
 )
-class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
+class TrajectoryClassifier(
+    RecordedProbabilisticClassifier, CurvedClassifier, PenalizedModel
+):
     """Linear classification with any loss, penalty and schedule, every iterate kept.
 
     The objective is
@@ -261,7 +268,8 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
     {objective_path_, train_path_, risk_path_, risk_se_path_, risk_mc_se_path_}
     {risk_prediction_path_, risk_indices_, risk_target_, n_probes_, row_scale_share_}
     {loo_path_, loo_se_path_, loo_prediction_path_, loo_indices_, loo_target_, cv_path_}
-    {cv_se_path_, cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_}
+    {cv_se_path_, cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, record_}
+    {n_iter_}
     {iteration_, step_size_, n_features_in_, feature_names_in_}
 
     Raises

@@ -112,8 +112,8 @@ class TrajectoryLasso(SquaredErrorRegressor):
         Gaussian rows. At 0 ``risk_path_`` is the published estimate.
     {loo_path_, loo_se_path_, loo_prediction_path_, loo_indices_, loo_target_, cv_path_}
     {cv_se_path_, cv_fold_path_, cv_prediction_path_}
-    {cv_indices_, cv_target_, n_iter_, iteration_, step_size_, n_features_in_}
-    {feature_names_in_}
+    {cv_indices_, cv_target_, record_, n_iter_, iteration_, step_size_}
+    {n_features_in_, feature_names_in_}
 
     See Also
     --------

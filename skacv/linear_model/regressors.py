@@ -14,6 +14,7 @@ from .._estimator.prediction.inference import CoefficientInference, CoefficientT
 from .._estimator.run.plan import Strengths
 from .._typing import RandomState, Standardize
 from ..optim.losses import Huber, Poisson
+from ..records.descriptors import recorded
 from ._bases import SMOOTH_PATH, CurvedRegressor
 
 
@@ -116,6 +117,10 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
     ) -> None:
         set_parameters(self, locals())
 
+    scale_ = recorded(
+        lambda record: record.more["scale_"], "Scale of the residuals, in units of y."
+    )
+
     @property
     def _loss_reads_targets(self):
         return self.scale == "auto"
@@ -187,7 +192,8 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
     {train_path_, risk_path_, risk_se_path_, risk_mc_se_path_, risk_prediction_path_}
     {risk_indices_, risk_target_, n_probes_, row_scale_share_, loo_path_, loo_se_path_}
     {loo_prediction_path_, loo_indices_, loo_target_, cv_path_, cv_se_path_}
-    {cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_, iteration_}
+    {cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, record_, n_iter_}
+    {iteration_}
     {step_size_, n_features_in_, feature_names_in_}
 
     See Also

@@ -103,7 +103,7 @@ class Blending(Comparison):
         # these rows, and of the folds that have held them out, (n_rows,).
         self._orders = []
         for index, run in enumerate(runs):
-            rows_of_folds = getattr(run.estimator, criterion.estimate.indices)
+            rows_of_folds = criterion.estimate.of(run.estimator).indices
             rows = np.hstack(rows_of_folds)
             kept = np.arange(len(rows))
             if criterion.samples is not None:
@@ -154,7 +154,7 @@ class Blending(Comparison):
     def _held_out_by(self, index, t, rows=slice(None)):
         """An estimator that predicts these rows, or some, by iterate t of a run."""
         estimator = self.runs[index].estimator
-        path = getattr(estimator, self.criterion.estimate.predictions)
+        path = self.criterion.estimate.of(estimator).prediction
         predictions = path[t][self._orders[index][rows]]
         return estimator._held_out_estimator(predictions, t)
 

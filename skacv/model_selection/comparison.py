@@ -142,10 +142,10 @@ class Comparison:
         """
         estimator, t = self.runs[self.index].estimator, self.choices[self.index][0]
         estimate = self.criterion.estimate
-        path = getattr(estimator, estimate.predictions, None)
-        if path is None:
+        held_out = estimate.of(estimator)
+        if held_out is None or held_out.prediction is None:
             return None, None
-        predictions, rows = path[t], np.hstack(getattr(estimator, estimate.indices))
+        predictions, rows = held_out.prediction[t], np.hstack(held_out.indices)
         if is_classifier(estimator):
             held_out = estimator._held_out_estimator(predictions, t)
             has_probabilities = hasattr(held_out, "predict_proba")

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import HasMethods, _fit_context
 from .._estimator.estimates.left_out import held_out_rows
-from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._typing import RandomState
 from ..risk.held_out_rows import HeldOutResiduals
@@ -227,6 +226,6 @@ def _are_same(targets, predictions):
 def _held_out_of(fitted):
     """The held-out rows of a fitted model, in units of y."""
     kept = fitted._kept_residuals("cv")
-    rows = held_out_rows(fitted, ESTIMATES["cv"]) if kept is None else kept
+    rows = held_out_rows(fitted, fitted.record_["cv"]) if kept is None else kept
     residuals = rows.residuals * fitted._loss.spread(rows.predictions)
     return HeldOutResiduals(residuals, rows.predictions, rows.units)

@@ -132,10 +132,10 @@ class Criterion:
         """The criterion on the rows that all runs have held out; ValueError if none."""
         rows = []
         for run in runs:
-            indices = getattr(run.estimator, self.estimate.indices, None)
-            if indices is None:
+            held_out = self.estimate.of(run.estimator)
+            if held_out is None or held_out.indices is None:
                 return self
-            rows.append(np.unique(np.hstack(indices)))
+            rows.append(np.unique(np.hstack(held_out.indices)))
         common = reduce(np.intersect1d, rows)
         if len(common) == max(map(len, rows)):
             return self
@@ -153,15 +153,15 @@ class PathCriterion(Criterion):
 
     def path(self, estimator):
         """Value of every iterate, from losses of single rows if only some count."""
-        path = getattr(estimator, self.estimate.path, None)
-        if path is None:
+        held_out = self.estimate.of(estimator)
+        if held_out is None:
             raise not_computed(estimator, self.estimate, self.estimate.path)
-        return path if self.samples is None else self._averages(estimator)[0]
+        return held_out.path if self.samples is None else self._averages(estimator)[0]
 
     def error_among(self, estimator, iterations, indices):
         """The standard errors of those of some iterates that are at these indices."""
         if self.samples is None:
-            errors = getattr(estimator, self.estimate.se_path)
+            errors = self.estimate.of(estimator).se_path
         else:
             _, errors = self._averages(estimator)
         return errors[iterations[indices]]
@@ -362,11 +362,10 @@ class ScorerCriterion(Criterion):
     def _held_out(self, estimator):
         """Held-out predictions of every iterate, and the indices of their rows."""
         estimate = self.estimate
-        indices = getattr(estimator, estimate.indices, None)
-        if indices is None:
+        held_out = estimate.of(estimator)
+        if held_out is None or held_out.indices is None:
             raise not_computed(estimator, estimate, estimate.indices)
-        rows = np.hstack(indices)
-        predictions = getattr(estimator, estimate.predictions)
+        rows, predictions = np.hstack(held_out.indices), held_out.prediction
         if self.samples is None:
             return predictions, rows
         kept = np.isin(rows, self.samples)

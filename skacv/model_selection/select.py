@@ -291,11 +291,11 @@ def rows_of_run(comparison, index, params):
     for name, estimate in ESTIMATES.items():
         if name == criterion.name or not estimate.is_on(estimator):
             continue
-        path = getattr(estimator, estimate.path, None)
-        if path is None:
+        held_out = estimate.of(estimator)
+        if held_out is None:
             continue
         of_path = PathCriterion(name, estimate)
-        choice = choice_of(run._replace(path=path), of_path, comparison.rule)
+        choice = choice_of(run._replace(path=held_out.path), of_path, comparison.rule)
         scores.append((name, loss_name(estimator), *choice, *NOT_COMPARED))
     rows = []
     for score in scores:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._estimator.devices import in_numpy
-from .._estimator.estimates.fitted_state import split_held_out, with_held_out
+from .._estimator.estimates.fitted_state import split_record, with_record
 from .._estimator.parameters import is_auto
 from .._estimator.run.stopping import Patience, halved, later_gain
 from .._warnings import warn
@@ -51,12 +51,12 @@ class EndedRun(NamedTuple):
     def __reduce__(self):
         # A pickled estimator keeps less than an iterate is chosen by.
         member, estimator, *rest = self
-        return whole_run, (member, *split_held_out(estimator), *rest)
+        return whole_run, (member, *split_record(estimator), *rest)
 
 
-def whole_run(member, estimator, held_out, *rest):
-    """The EndedRun of an estimator whose held-out rows were split off."""
-    return EndedRun(member, with_held_out(estimator, held_out), *rest)
+def whole_run(member, estimator, record, *rest):
+    """The EndedRun of an estimator whose record was split off."""
+    return EndedRun(member, with_record(estimator, record), *rest)
 
 
 class Choice(NamedTuple):

@@ -138,11 +138,11 @@ class MeanFit:
         return self.fits[0].stages
 
     def at(self, t):
-        """The mean with the first ``t`` stages of each, as fitted attributes."""
+        """The mean with the first ``t`` stages of each."""
         fitted = []
         for fit in self.fits:
-            fitted.append(fit.at(min(t, fit.stages.n_stages))["estimator_"])
-        return {"estimator_": self.kind(fitted, self.classes), "iteration_": t}
+            fitted.append(fit.at(min(t, fit.stages.n_stages)))
+        return self.kind(fitted, self.classes)
 
     def staged(self, X, last):
         """Yield predictions of the available stages up to ``last`` for any rows."""

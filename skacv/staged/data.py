@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -41,8 +42,43 @@ WEIGH_CLASSES = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class TargetInfo:
+    """What is known of X and y before a run.
+
+    Shapes: classes (n_classes,), None for regression.
+    """
+
+    names: dict  # number and names of the columns, as fitted attributes
+    loss: Any
+    classes: np.ndarray | None = None
+    # Whether a row may have several labels; classes are numbers of labels then.
+    is_multilabel: bool = False
+
+    @property
+    def row_classes(self):
+        """The classes, if a row has one of them; else None."""
+        return None if self.is_multilabel else self.classes
+
+    def target_of(self, y):
+        """Targets as the loss needs them.
+
+        Shapes: y (n_samples,) or (n_samples, n_targets); returned (n_samples,
+        n_outputs).
+        """
+        classes = self.row_classes
+        if classes is None:
+            settings = {"ensure_2d": False, "ensure_all_finite": False}
+            y = check_array(y, dtype=np.float64, input_name="y", **settings)
+            return y.reshape(len(y), -1)
+        label = known_labels(y, classes)
+        if self.loss == WrongLabel():
+            return targets_of(label, len(classes), self.loss)
+        return np.eye(len(classes))[label]  # one column for each class, also for two
+
+
 def checked_data(staged, adapter, X, y, sample_weight=None):
-    """Fitted attributes about the data, and y; raise if data cannot be fitted.
+    """The TargetInfo of data, and y; raise if data cannot be fitted.
 
     Rows of weight zero have the target of another row.
     """
@@ -58,7 +94,7 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
             "table as X, its labels as y, and weights and offsets to fit."
         )
     holder, last = copy(staged), last_of(staged.estimator)
-    vars(holder).pop("estimator_", None)  # LightGBM has names of any columns
+    vars(holder).pop("record_", None)  # LightGBM has names of any columns
     name = type(last).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -77,40 +113,23 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
     if sample_weight is not None:
         (y,) = with_stand_ins(validated_weights(sample_weight, len(y)), y)
     fitted = vars(holder)
-    attributes = {key: fitted[key] for key in NAMES if key in fitted}
-    attributes["_is_multilabel"] = has_classes and y.size > len(y)
+    names = {key: fitted[key] for key in NAMES if key in fitted}
     if not has_classes:
-        attributes["_loss"] = adapter.regression_loss()
-    elif attributes["_is_multilabel"]:
+        return TargetInfo(names, adapter.regression_loss()), y
+    if y.size > len(y):
         if not get_tags(staged).classifier_tags.multi_label:
             raise ValueError(
                 f"y has several labels per row, but {name} has no probabilities for "
                 "them: use a forest, or MultiOutputClassifier with a classifier that "
                 "has predict_proba."
             )
-        attributes |= {"classes_": np.arange(y.shape[1]), "_loss": LogLossOfLabels()}
-    else:
-        check_classification_targets(y)
-        classes = np.unique(column_or_1d(y))
-        if len(classes) < 2:
-            raise ValueError("y has one class, but at least 2 classes are needed.")
-        attributes |= {"classes_": classes, "_loss": adapter.classification_loss()}
-    return attributes, y
-
-
-def target_of(y, attributes):
-    """Targets as the loss needs them.
-
-    Shapes: y (n_samples,) or (n_samples, n_targets); returned (n_samples, n_outputs).
-    """
-    if "classes_" not in attributes or attributes["_is_multilabel"]:
-        settings = {"ensure_2d": False, "ensure_all_finite": False, "input_name": "y"}
-        return check_array(y, dtype=np.float64, **settings).reshape(len(y), -1)
-    classes, loss = attributes["classes_"], attributes["_loss"]
-    label = known_labels(y, classes)
-    if loss == WrongLabel():
-        return targets_of(label, len(classes), loss)
-    return np.eye(len(classes))[label]  # one column for each class, also for two
+        labels = np.arange(y.shape[1])
+        return TargetInfo(names, LogLossOfLabels(), labels, is_multilabel=True), y
+    check_classification_targets(y)
+    classes = np.unique(column_or_1d(y))
+    if len(classes) < 2:
+        raise ValueError("y has one class, but at least 2 classes are needed.")
+    return TargetInfo(names, adapter.classification_loss(), classes), y
 
 
 def check_enough(y):
@@ -162,7 +181,7 @@ def warn_of_settings(adapter, run):
     fits alone: those of inner estimators, such as those of bagging, and
     ``class_weight`` of LightGBM's regressor, which weighs values of y.
     """
-    name, loss = type(adapter.estimator).__name__, run.attributes_of_data["_loss"]
+    name, loss = type(adapter.estimator).__name__, run.info.loss
     settings = adapter.minimising.get_params(deep=False)
     for parameter, off in adapter.early_stopping.items():
         value = settings.get(parameter, off)
@@ -179,8 +198,7 @@ def warn_of_settings(adapter, run):
             f"{loss.name}, or by the criterion of TrajectoryEarlyStoppingCV.",
             UserWarning,
         )
-    has_weights = "classes_" in run.attributes_of_data
-    has_weights = has_weights and not run.attributes_of_data["_is_multilabel"]
+    has_weights = run.info.row_classes is not None
     in_losses = adapter.weighs_losses if has_weights else ()
     for parameter, value in weighing_classes(adapter.estimator).items():
         if parameter not in in_losses:

@@ -3,6 +3,7 @@
 import warnings
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from numbers import Integral
@@ -57,7 +58,6 @@ from .data import (
     check_targets_of_folds,
     checked_data,
     params_by_step,
-    target_of,
     warn_of_settings,
 )
 from .losses import LogLoss
@@ -110,6 +110,8 @@ class Staged(
     estimator_ : estimator
         The fitted estimator with the stages in use. Its fitted attributes, such as
         ``feature_importances_``, are also attributes of this object.
+    record_ : Record
+        What is kept of the run; other fitted attributes are read from it.
     n_iter_ : int
         Number of stages.
     iteration_ : int
@@ -168,8 +170,6 @@ class Staged(
     }
     # While a run may go on.
     _live = None
-    # The parameter of ``fit`` that was added to the sums of stages, if one was.
-    _offset = None
 
     def __init__(
         self,
@@ -220,11 +220,11 @@ class Staged(
 
     def __getattr__(self, name: str) -> Any:
         is_of_fit = name.endswith("_") and not name.startswith("_")
-        if is_of_fit and "estimator_" in vars(self):
+        if is_of_fit and "record_" in vars(self):
             with suppress(AttributeError):
-                return getattr(self.estimator_, name)
+                return getattr(self.record_.iterate, name)
         try:
-            return super().__getattr__(name)
+            return object.__getattribute__(self, name)
         except AttributeError as error:
             message = str(error).replace("'Staged'", repr(class_of(self)))
             raise AttributeError(message) from None
@@ -363,16 +363,16 @@ class Staged(
                 X=X,
                 y=y,
                 sample_weight=sample_weight,
-                reconstruct=run.at,
+                reconstruct=partial(reconstruct, run),
             )
             n_iter, is_over = self._grown(run, n_stages, progress)
-            attributes = run.attributes(n_iter)
-            progress.finish(n_iter, attributes)
+            record = run.record(n_iter)
+            progress.finish(n_iter, record.estimates)
         else:
             is_over = not run.go_on(n_stages, self.n_jobs)
             n_iter = run.n_stages
-            attributes = run.attributes(n_iter)
-        replace_fitted(self, attributes | {"_live": run, "_residuals_kept": None})
+            record = run.record(n_iter)
+        replace_fitted(self, run.info.names | {"record_": record, "_live": run})
         return is_over or n_iter == n_planned
 
     def _begun(self, adapter, X, y, params, settings):
@@ -380,7 +380,7 @@ class Staged(
         passed, X, y_passed = (X, y, params), frame_of_arrow(X), target_array(y)
         of_fit = self._fit_params(adapter, params)
         row_weights = of_fit.last.get("sample_weight")
-        attributes, y = checked_data(self, adapter, X, y, row_weights)
+        info, y = checked_data(self, adapter, X, y, row_weights)
         if last_of(self.estimator) is self.estimator:
             adapter.warn_of_small_numbers(X, y)
         # The splitter, and parameters of its split and of fit.
@@ -390,7 +390,7 @@ class Staged(
         splitter, of_split, groups = splitter_of(self, y_passed, of_split)
         of_fit = of_fit.checked(_num_samples(y))
         # Targets and weights in the losses.
-        classes = None if attributes["_is_multilabel"] else attributes.get("classes_")
+        classes, loss = info.row_classes, info.loss
         weights = of_fit.last.get("sample_weight")
         if weights is None:
             weights = np.ones(_num_samples(y))
@@ -400,7 +400,7 @@ class Staged(
             of_fitted = np.ravel(y)[is_fitted], weights[is_fitted]
             by_class = adapter.class_weights(classes, *of_fitted)
             weights = weights * by_class[np.searchsorted(classes, np.ravel(y))]
-        target, loss = target_of(y, attributes), attributes["_loss"]
+        target = info.target_of(y)
         rows = np.arange(len(target))
         loss.check_target(target)
         evaluated_on = target, weights, classes
@@ -454,14 +454,9 @@ class Staged(
                 )
             kind = MeanClassifier if is_classifier(self) else MeanRegressor
             mean_of = partial(MeanFit, kind=kind, classes=classes)
-        attributes |= {
-            "_offset": of_fit.offset,
-            "_row_weights": weights,
-            "_groups": groups,
-        }
         evaluations = training, evaluation
         return StagedRun(
-            passed, settings, y, main, folds, *evaluations, attributes, mean_of
+            passed, settings, y, main, folds, *evaluations, of_fit.offset, info, mean_of
         )
 
     def _fit_params(self, adapter, params):
@@ -494,7 +489,7 @@ class Staged(
             if not has_grown:
                 return run.n_stages, True
             if run.n_stages < n_stages:
-                progress.report(run.attributes(run.n_stages))
+                progress.report(run.estimates(run.n_stages))
         return run.n_stages, False
 
     def _release(self):
@@ -502,10 +497,12 @@ class Staged(
         if (run := self._live) is not None and run.growth_of_model == "best":
             best = run.evaluation.best(run.n_stages)
             run.grow(best, run.n_stages, self.n_jobs)
-            replace_fitted(self, run.attributes(run.n_stages))
-        self._live, path = None, vars(self).get("cv_prediction_path_")
-        if isinstance(path, HeldOutStages):
-            self.cv_prediction_path_ = path.released()
+            record = run.record(run.n_stages)
+            replace_fitted(self, run.info.names | {"record_": record})
+        self._live, held_out = None, ESTIMATES["cv"].of(self)
+        if held_out is not None and isinstance(held_out.prediction, HeldOutStages):
+            released = replace(held_out, prediction=held_out.prediction.released())
+            self.record_ = self.record_.with_estimates({"cv": released})
 
     # ------------------------------------------------------------------ hooks
 
@@ -541,11 +538,11 @@ class Staged(
         return Price(start, n_first * stage, ceil(n_stages / n_first))
 
     def _loss_on(self, X, y):
-        attributes, _ = checked_data(self, self._adapter(), X, y)
-        if attributes["_loss"] != LogLoss():
-            return attributes["_loss"]
+        info, _ = checked_data(self, self._adapter(), X, y)
+        if info.loss != LogLoss():
+            return info.loss
         # As other classifiers name it.
-        return Logistic() if len(attributes["classes_"]) == 2 else Multinomial()
+        return Logistic() if len(info.classes) == 2 else Multinomial()
 
     def _why_worse(self, X, y):
         """Why no stage may be better than a constant, and what to do."""
@@ -572,13 +569,10 @@ class Staged(
             )
 
     def _held_out_losses(self, name, y):
-        path = vars(self).get(ESTIMATES[name].predictions)
-        if path is None or not getattr(path, "has_all", True):
+        held_out = ESTIMATES[name].of(self)
+        if held_out is None or not getattr(held_out.prediction, "has_all", True):
             return None
         return held_out_losses_of(self, ESTIMATES[name], y)
-
-    def _target(self, y):
-        return target_of(y, vars(self))
 
     def _check_data(self, X, y, sample_weight=None):
         adapter = self._adapter()
@@ -615,6 +609,12 @@ class Staged(
             of_classes.multi_label &= self._response() == "predict_proba"
             of_target.multi_output = of_classes.multi_label
         return tags
+
+
+def reconstruct(run, t):
+    """Fitted attributes of the first ``t`` stages of a run, for callbacks."""
+    record = replace(run.record(run.n_stages), estimates={})
+    return {**run.info.names, "record_": record.at(t)}
 
 
 def recorded(estimator, n_jobs=None):

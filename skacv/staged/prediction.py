@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,23 +19,29 @@ from .._estimator.data.checks import (
     validated_target,
     validated_weights,
 )
+from .._estimator.data.training_data import check_usable
 from .._estimator.delegation import fitted_part, routed
 from .._estimator.docstrings import INTERVALS, SETS, documented
-from .._estimator.estimates.fitted_state import MOST_KEPT, FittedState, checked_iterate
+from .._estimator.estimates.fitted_state import MOST_KEPT, HoldsRecord, checked_iterate
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
 from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
+from ..records.descriptors import recorded
 from .adapter import label_probabilities, response_of
 from .averages import MeanOfCopies
-from .data import target_of
 from .run import last_of
 
 
 def _inner_has(name):
     """Whether the estimator has a method, fitted or not."""
-    return lambda self: hasattr(vars(self).get("estimator_", self.estimator), name)
+
+    def has(self):
+        record = vars(self).get("record_")
+        return hasattr(self.estimator if record is None else record.iterate, name)
+
+    return has
 
 
 def _has_intervals(staged):
@@ -52,8 +59,33 @@ def _has_sets(staged):
     return _inner_has("predict_proba")(staged)
 
 
-class PredictsByStages(FittedState):
+class PredictsByStages(HoldsRecord):
     """Predictions by the stages in use, and by every number of stages."""
+
+    estimator_ = recorded(
+        lambda record: record.iterate, "The fitted estimator with the stages in use."
+    )
+    classes_ = recorded(lambda record: record.classes, "Labels of the classes.")
+    _loss = recorded(lambda record: record.loss, "The loss that judges stages.")
+    _is_multilabel = recorded(
+        lambda record: record.more["info"].is_multilabel,
+        "Whether a row may have several labels.",
+    )
+
+    def _light_record(self, in_use):
+        more = {name: self.record_.more[name] for name in ("info", "offset")}
+        return replace(super()._light_record(in_use), more=more)
+
+    def _gives_sets(self):
+        return hasattr(self, "predict_set") and not self._is_multilabel
+
+    def _target(self, y):
+        return self.record_.more["info"].target_of(y)
+
+    @property
+    def _offset(self):
+        """The parameter of ``fit`` that was added to the sums of stages, or None."""
+        return self.record_.more["offset"]
 
     def recorded_iterations(self) -> np.ndarray:
         """Stages available from :meth:`at_iteration`: usually all, from the first.
@@ -67,12 +99,11 @@ class PredictsByStages(FittedState):
         -------
         ndarray of int
         """
-        if "n_iter_" not in vars(self):  # first, since the check reads tags
-            check_is_fitted(self)
-        if self._dropped:
-            return np.array([self.iteration_])
-        stages = self._model.stages.recorded()
-        return stages[stages <= self.n_iter_]
+        check_usable(self)
+        record = self.record_
+        if record.iterates is None:
+            return np.array([record.iteration])
+        return record.iterates.kept
 
     def at_iteration(self, t: int) -> Self:
         """A fitted copy that uses the first ``t`` stages.
@@ -96,11 +127,9 @@ class PredictsByStages(FittedState):
             If there is no such stage, or it was not kept (see
             :meth:`recorded_iterations`).
         """
-        t, _ = checked_iterate(self, t)
-        stopped = copy(self)
-        if self._dropped:  # there is no other
-            return stopped
-        vars(stopped).update(self._model.at(t), _live=None)
+        t, stopped = checked_iterate(self, t), copy(self)
+        stopped.record_ = self.record_.at(t)
+        stopped._live = None
         stopped._keep_predictions(MOST_KEPT)
         return stopped
 
@@ -109,7 +138,7 @@ class PredictsByStages(FittedState):
         self._check_has_record()
         X = self._rows(X)
         with names_infinite_columns(X):
-            yield from self._model.staged(X, self.n_iter_)
+            yield from self.record_.iterates.model.staged(X, self.n_iter_)
 
     def _rows(self, X):
         """X as the estimator takes it, checked as in ``fit``."""
@@ -251,7 +280,7 @@ class PredictsByStages(FittedState):
         """
         check_is_fitted(self)
         self._check_no_offset("staged_loss", "staged_predict")
-        target = target_of(validated_target(y, is_classifier(self)), vars(self))
+        target = self._target(validated_target(y, is_classifier(self)))
         check_consistent_length(X, target)
         weights = validated_weights(sample_weight, len(target))
         mean_losses = []

@@ -24,6 +24,9 @@ from .._estimator.parameters import are_same
 from .._warnings import warn
 from ..optim.array_path import StoredPath, with_room
 from ..optim.blocks import MEMORY_BYTES
+from ..records.held_out import HeldOut
+from ..records.paths import Stages
+from ..records.record import Record
 from ..risk.held_out_rows import error_of_repeats, mean_with_error, units_of
 from .adapter import (
     OneClass,
@@ -194,11 +197,11 @@ class StagedFit:
         return self
 
     def at(self, t):
-        """The estimator with the first ``t`` stages, as fitted attributes."""
+        """The estimator with the first ``t`` stages."""
         fitted = self.stages.at(t)
         if self.pipeline is not None:
             fitted = ending_in(self.pipeline, fitted)
-        return {"estimator_": fitted, "iteration_": t}
+        return fitted
 
     def held_out_predictions(self, first, last, classes, side_runs=None):
         """Predictions of stages ``first + 1`` to ``last`` for the held-out rows.
@@ -468,8 +471,10 @@ class StagedRun:
     # On the training rows, and on the rows of folds; None without folds.
     training: Evaluation
     evaluation: Evaluation | None
-    # Fitted attributes about the data.
-    attributes_of_data: dict
+    # The parameter of ``fit`` that is added to the sums of stages, or None.
+    offset: str | None
+    # A TargetInfo of the data.
+    info: object
     # Makes one fit of several, which predicts their mean; None: the model is alone.
     mean_of: object = None
     # How far the model grows: as far as the folds ("all"), to their "best" stage, or
@@ -588,29 +593,39 @@ class StagedRun:
             fits.append(replace(without_rows, held_out=None, offset=None))
         return self.mean_of(fits) if self.mean_of else fits[0]
 
-    def at(self, t):
-        """The model with the first ``t`` stages, as fitted attributes."""
-        return {**self.attributes_of_data, **self.model().at(t)}
-
-    def attributes(self, n_stages):
-        """All fitted attributes, at ``n_stages`` stages; the model uses its own."""
-        n_of_main = min(n_stages, self.n_of_main)
+    def record(self, n_stages):
+        """The Record of ``n_stages`` stages; the model uses its own."""
+        n_of_main, model = min(n_stages, self.n_of_main), self.model()
         train_path = np.full(n_stages + 1, np.nan)
         train_path[: n_of_main + 1], _ = self.training.path_and_error(n_of_main)
-        attributes = self.at(n_of_main) | {
-            "n_iter_": n_stages,
-            "_model": self.model(),
-            "train_path_": train_path,
-        }
+        more = {"info": self.info, "offset": self.offset}
+        return Record(
+            iterates=Stages(model, n_stages),
+            iteration=n_of_main,
+            iterate=model.at(n_of_main),
+            n_iter=n_stages,
+            loss=self.info.loss,
+            classes=self.info.classes,
+            train_path=train_path,
+            estimates=self.estimates(n_stages),
+            weights=self.training.weights,
+            groups=self.evaluation and self.evaluation.groups,
+            more=more,
+        )
+
+    def estimates(self, n_stages):
+        """The estimates of ``n_stages`` stages by name: folds, if there are some."""
         evaluation = self.evaluation
-        if evaluation is not None:
-            path, se_path = evaluation.path_and_error(n_stages)
-            attributes |= {
-                "cv_path_": path,
-                "cv_se_path_": se_path,
-                "cv_fold_path_": np.concatenate(evaluation.losses)[: n_stages + 1],
-                "cv_prediction_path_": evaluation.path.first(n_stages + 1),
-                "cv_indices_": evaluation.held_out,
-                "cv_target_": np.asarray(self.y)[evaluation.rows],
-            }
-        return attributes
+        if evaluation is None:
+            return {}
+        path, se_path = evaluation.path_and_error(n_stages)
+        by_fold = np.concatenate(evaluation.losses)[: n_stages + 1]
+        held_out = HeldOut(
+            path=path,
+            se_path=se_path,
+            indices=evaluation.held_out,
+            target=np.asarray(self.y)[evaluation.rows],
+            prediction=evaluation.path.first(n_stages + 1),
+            more={"fold_path": by_fold},
+        )
+        return {"cv": held_out}

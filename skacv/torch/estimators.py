@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,12 +18,11 @@ from .._any_optimiser.estimators import (
 from .._estimator.docstrings import documented
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
+from ..records.descriptors import recorded
 from .acv import TrajectoryACV
 from .data import as_tensors
 from .model import TorchBackend
 
-# Fitted attributes of tensors by name.
-PARAMS = "params_", "params_path_"
 ADAM = partial(torch.optim.Adam, lr=0.05)
 
 
@@ -73,31 +73,31 @@ class TorchModel(IteratedModel):
     ) -> None:
         set_parameters(self, locals())
 
+    module_ = recorded(
+        lambda record: record.more["module_"], "The module at the iterate in use."
+    )
+
     def __getstate__(self):
         state = super().__getstate__()
-        if "module_" not in state:
+        record = state.get("record_")
+        if record is None:
             return state
         # Tensors and modules as arrays, which any format stores.
-        tensors = {"module_": self.module_.state_dict()}
-        tensors |= {name: state[name] for name in PARAMS if name in state}
-        arrays = {
-            name: {key: value.numpy(force=True) for key, value in by_key.items()}
-            for name, by_key in tensors.items()
-        }
-        return {**state, **arrays}
+        module = _as_arrays(record.more["module_"].state_dict())
+        return {**state, "record_": _mapped(record, _as_arrays, module)}
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        if "module_" not in state:
+        record = state.get("record_")
+        if record is None:
             return
-        for name in PARAMS:
-            if name in state:
-                setattr(self, name, _as_tensors(state[name]))
-        module = self._new_module(self.n_features_in_, self._n_outputs, seed=0)
+        record = _mapped(record, _as_tensors, record.more["module_"])
+        n_outputs = record.more["n_outputs"]
+        module = self._new_module(self.n_features_in_, n_outputs, seed=0)
         if self.module is None:
-            module = module.to(next(iter(self.params_.values())).dtype)
-        module.load_state_dict(_as_tensors(state["module_"]))
-        self.module_ = module
+            module = module.to(next(iter(record.iterate.values())).dtype)
+        module.load_state_dict(_as_tensors(record.more["module_"]))
+        self.record_ = replace(record, more={**record.more, "module_": module})
 
     def _new_module(self, n_features, n_outputs, seed):
         """The module that a run starts from."""
@@ -118,18 +118,39 @@ class TorchModel(IteratedModel):
             module, self._row_loss(), optimizer, self.scheduler, self.penalty
         )
         run = acv.run(X, target, self.max_iter, batches)
-        attributes = {"params_path_": run.params_path, "module_": module}
-        return run, {**attributes, "_n_outputs": n_outputs}
+        return run, run.params_path, {"module_": module, "n_outputs": n_outputs}
 
-    def _take_coefficients(self, t):
-        super()._take_coefficients(t)
-        self.module_ = deepcopy(self.module_)
-        self.module_.load_state_dict(self.params_, strict=False)
+    def _record_at(self, record, t):
+        record = super()._record_at(record, t)
+        module = deepcopy(record.more["module_"])
+        module.load_state_dict(record.iterate, strict=False)
+        return replace(record, more={**record.more, "module_": module})
+
+    def _light_record(self, in_use):
+        light = super()._light_record(in_use)
+        more = {**light.more, "module_": self.module_}
+        return replace(light, more=more)
 
     def _predictions(self, params, X):
         (X,) = as_tensors(next(iter(params.values())), X)
         with torch.no_grad():
             return functional_call(self.module_, params, (X,)).numpy(force=True)
+
+
+def _mapped(record, convert, module):
+    """A record with its parameters converted, and another module."""
+    iterates = record.iterates
+    if iterates is not None:
+        iterates = replace(iterates, params=convert(iterates.params))
+    more = {**record.more, "module_": module}
+    return replace(
+        record, iterates=iterates, iterate=convert(record.iterate), more=more
+    )
+
+
+def _as_arrays(tensors):
+    """Tensors by name as arrays."""
+    return {name: value.numpy(force=True) for name, value in tensors.items()}
 
 
 def _as_tensors(arrays):
@@ -156,7 +177,7 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     Attributes
     ----------
     {module_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, cv_target_, n_iter_, n_features_in_}
+    {cv_indices_, loo_indices_, cv_target_, record_, n_iter_, n_features_in_}
     {feature_names_in_}
 
     Examples
@@ -194,7 +215,7 @@ class TorchClassifier(TorchModel, IteratedClassifier):
     Attributes
     ----------
     {classes_, module_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, cv_target_, n_iter_, n_features_in_}
+    {cv_indices_, loo_indices_, cv_target_, record_, n_iter_, n_features_in_}
     {feature_names_in_}
 
     Examples

@@ -17,6 +17,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLogisticRegression,
 )
+from tests.runs import fitted_attributes
 
 from ..oracles import set_by_hand
 from ..test_docstrings import section
@@ -148,7 +149,7 @@ def test_estimates_that_are_off_are_gone_after_another_fit(Regressor, rng):
     model = Regressor(cv=3, loo=10, max_iter=5).fit(X, y)
     assert len(model.loo_indices_) == 10
     model.set_params(cv=None, loo=False).fit(X, y)
-    assert not [name for name in vars(model) if name.startswith(("cv_", "loo_"))]
+    assert not any(n.startswith(("cv_", "loo_")) for n in fitted_attributes(model))
     with pytest.raises(ValueError, match="loo=61 is more than the 60 rows"):
         model.set_params(loo=61).fit(X, y)
 
@@ -160,7 +161,7 @@ def test_attributes_are_documented(kind, library, rng):
     X, y = linear_data(rng)
     model = cls(cv=2, loo=3, max_iter=3)
     model.fit(pd.DataFrame(X).add_prefix("x"), y > 0 if kind == "Classifier" else y)
-    public = {name for name in vars(model) if name.endswith("_") and name[0] != "_"}
+    public = {*fitted_attributes(model), "record_"}
     assert set(section(cls, "Attributes")) == public
     assert sorted(section(cls, "Parameters")) == sorted(signature(cls).parameters)
 

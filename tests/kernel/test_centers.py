@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 
 from skacv import KernelEigenProClassifier, KernelEigenProRegressor
 from tests.internals import RADIAL_KERNELS, Features, KernelRidge, enough_centers
+from tests.runs import fitted_attributes
 
 GAMMA, N_CENTERS = 0.3, 12
 
@@ -115,7 +116,7 @@ def test_moments_of_rows_give_what_the_rows_give(rng, monkeypatch, n_targets):
 
     monkeypatch.setattr(Features, "array", refused)
     model = fitted(X, y, sample_weight, loo=40, cv=3, solver="nesterov")
-    for name in vars(by_rows):
+    for name in fitted_attributes(by_rows):
         value = getattr(by_rows, name)
         if name.endswith("_path_") and not name.startswith("loo"):
             assert_allclose(np.asarray(getattr(model, name)), value, atol=1e-9)

@@ -17,6 +17,7 @@ from skacv import (
 )
 from skacv.kernel import scales
 from tests.internals import halved, scale_gamma, solver_on, squared_distances
+from tests.runs import fitted_attributes
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_kernels_without_a_gamma_have_none(kernel, data):
     X, y = data
     matrix = X @ X.T if kernel == "precomputed" else X
     model = KernelEigenProRegressor(kernel, random_state=0).fit(matrix, y)
-    assert not {"gamma_", "gammas_", "gamma_scores_"} & set(vars(model))
+    assert not {"gamma_", "gammas_", "gamma_scores_"} & set(fitted_attributes(model))
 
 
 def test_scales_share_their_distances(data, set_globals):

@@ -19,6 +19,7 @@ from skacv import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
 from skacv.optim.design import MatrixDesign
 from tests.callbacks import StopAtFive, needs_callbacks
 from tests.cases import covering
+from tests.runs import fitted_attributes
 
 ALL = [TrajectoryLasso, TrajectoryElasticNet, IterativeRidge]
 PAIRS = {
@@ -517,7 +518,8 @@ def test_fit_holds_and_pickles_no_data(rng):
     y = X[:, 0] + rng.standard_normal(500)
     model = TrajectoryLasso(0.1, max_iter=10, warm_start=True).fit(X, y)
     size = len(pickle.dumps(model))
-    paths = sum(v.nbytes for v in vars(model).values() if isinstance(v, np.ndarray))
+    values = [getattr(model, name) for name in fitted_attributes(model)]
+    paths = sum(v.nbytes for v in values if isinstance(v, np.ndarray))
     factors = sum(factor.nbytes for factor in model.risk_residual_path_)
     assert size < paths + factors + 10_000 < X.nbytes / 4
 

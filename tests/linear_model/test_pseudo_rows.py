@@ -28,6 +28,7 @@ from skacv.model_selection import Estimate, register_estimate, unregister_estima
 from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.moments import group_rows, moments_of, pseudo_rows
 from skacv.optim.problem import Problem
+from skacv.records import HeldOut
 from tests.cases import covering
 from tests.internals import parts_of_rows
 from tests.runs import arrays_held_by
@@ -331,7 +332,8 @@ def test_targets_that_are_explained_keep_their_digits(rng):
 def test_an_estimate_of_single_rows_has_them(rng):
     def read_median(run):
         errors = (run.data.problem.target - run.trajectory.predictor) ** 2
-        return {"median_path_": np.median(errors, axis=(1, 2))}
+        path = np.median(errors, axis=(1, 2))
+        return HeldOut(path, 0.0 * path)
 
     X, y = drawn(rng)
     register_estimate(Estimate("median", "median squared error", read_median))

@@ -24,6 +24,7 @@ from skacv.optim.penalties import SquaredL2
 from skacv.optim.row_space import RowSpaceDesign, row_space
 from skacv.optim.schedules import GradientDescent
 from skacv.optim.updates import ProximalGradient
+from skacv.records import HeldOut
 from tests.cases import covering
 from tests.runs import run_of
 from tests.sides import assert_same, fit_plainly, fit_reduced
@@ -263,14 +264,14 @@ def test_a_few_updates_are_not_worth_a_decomposition(rng):
 def test_an_estimate_that_counts_coefficients_has_those_of_the_columns(rng):
     def read_count(run):
         count = np.count_nonzero(run.trajectory.coef, axis=(1, 2))
-        return {"count_path_": count.astype(float), "count_se_path_": 0.0 * count}
+        return HeldOut(count.astype(float), 0.0 * count)
 
     X, y = drawn(rng)
     register_estimate(Estimate("count", "number of coefficients", read_count))
     try:
         model = model_of("gd")
         assert fit_reduced(model, X, y) == "ColumnData"
-        assert model.count_path_[-1] == X.shape[1]
+        assert model.record_["count"].path[-1] == X.shape[1]
     finally:
         unregister_estimate("count")
 

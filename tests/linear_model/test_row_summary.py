@@ -327,14 +327,14 @@ def test_partial_fit_is_a_fit_to_all_rows(rng):
     model = model_of("lasso").set_params(cv=N_FOLDS)
     for k in range(0, N_ROWS, 100):
         model.partial_fit(X[k : k + 100], y[k : k + 100])
-        assert "coef_" not in vars(model)
+        assert not hasattr(model, "coef_")
     expected = clone(model).fit(summarised(X, y, n_sampled=1000))
     assert model.partial_fit() is model
     np.testing.assert_allclose(model.coef_path_, expected.coef_path_, atol=1e-12)
     np.testing.assert_allclose(model.cv_path_, expected.cv_path_, rtol=1e-10)
     # It goes on after it has been read, and where it is pickled between.
     model = pickle.loads(pickle.dumps(model.partial_fit(X[:50] + 1, y[:50])))
-    assert "coef_" not in vars(model)
+    assert not hasattr(model, "coef_")
     both = np.vstack([X, X[:50] + 1]), np.concatenate([y, y[:50]])
     expected = clone(model).fit(RowSummary(N_FOLDS).fit(*both))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-10)
@@ -534,7 +534,7 @@ def test_nothing_is_passed_beside_a_summary(rng):
 
 
 def test_an_estimate_of_all_rows_is_refused(rng):
-    median = Estimate("median", "median", lambda run: {}, parameter="risk")
+    median = Estimate("median", "median", lambda run: None, parameter="risk")
     register_estimate(median)
     try:
         with pytest.raises(ValueError, match="median_path_ needs all rows"):

@@ -11,6 +11,7 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
+from skacv.records import HeldOut
 
 
 def read_half(run):
@@ -19,13 +20,11 @@ def read_half(run):
     half = slice(len(problem.target) // 2)
     residuals = (problem.target - run.trajectory.predictor)[:, half, 0]
     if residuals.shape[1] < 5:
-        return {}
+        return None
     path = 2 * np.mean(residuals**2, axis=1)
-    return {
-        "half_path_": path,
-        "half_se_path_": path / 10,
-        "half_residual_path_": residuals,
-    }
+    target = problem.target[half, 0]
+    rows = np.arange(len(target))
+    return HeldOut(path, path / 10, rows, target, target - residuals)
 
 
 class HalfRidge(IterativeRidge):
@@ -55,7 +54,7 @@ def half(request):
         "first half",
         read_half,
         limits="It takes ten rows.",
-        residuals=lambda estimator, t: estimator.half_residual_path_[t],
+        has_residuals=True,
         **settings,
     )
     register_estimate(estimate)
@@ -110,48 +109,25 @@ def test_kernel_machines_have_it_too(half, data):
     model = TrajectoryEarlyStoppingCV(KernelEigenProRegressor(), criterion="half")
     model.fit(*data)
     assert model.criterion_ == "half"
-    assert model.best_iter_ == np.argmin(model.estimator_.half_path_)
+    assert model.best_iter_ == np.argmin(model.estimator_.record_["half"].path)
 
 
 @pytest.mark.parametrize("half", [{"parameter": "half"}], indirect=True)
 def test_a_parameter_switches_it(half, data):
     X, y = data
-    assert hasattr(HalfRidge(True).fit(X, y), "half_path_")
-    assert not hasattr(HalfRidge(False).fit(X, y), "half_path_")
+    assert "half" in HalfRidge(True).fit(X, y).record_.estimates
+    assert "half" not in HalfRidge(False).fit(X, y).record_.estimates
     model = TrajectoryEarlyStoppingCV(HalfRidge(), criterion="half").fit(X, y)
     np.testing.assert_allclose(model.path_, expected_path(model, X, y))
     # Left at "auto" it is switched off while another criterion is asked for.
     other = TrajectoryEarlyStoppingCV(HalfRidge(loo=True), criterion="loo").fit(X, y)
-    assert not hasattr(other.estimator_, "half_path_")
+    assert list(other.estimator_.record_.estimates) == ["loo"]
     for estimator, message in [
         (HalfRidge(False), "does not compute with half=False"),
         (IterativeRidge(), "IterativeRidge does not have. It takes ten rows."),
     ]:
         with pytest.raises(ValueError, match=message):
             TrajectoryEarlyStoppingCV(estimator, criterion="half").fit(X, y)
-
-
-def test_it_is_read_after_what_it_takes_over(data):
-    """Whichever has been registered first."""
-    order = []
-
-    def register(name, *after):
-        def read(run):
-            order.append(name)
-            return {}
-
-        register_estimate(Estimate(name, "", read, after=after))
-
-    try:
-        register("half")
-        register("double", "half", "cv")
-        unregister_estimate("half")
-        register("half")
-        IterativeRidge(risk=True, loo=True, cv=3).fit(*data)
-    finally:
-        for name in ("half", "double"):
-            unregister_estimate(name)
-    assert order == ["half", "double"]
 
 
 @pytest.mark.parametrize("name", ["auto", "risk", "r2"])
@@ -161,8 +137,6 @@ def test_names_of_criteria_are_taken(name):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match="no such estimates"):
-        register_estimate(Estimate("half", "", read_half, after=("nothing",)))
     with pytest.raises(ValueError, match="needs must be one of"):
         register_estimate(Estimate("half", "", read_half, needs="moment"))
     with pytest.raises(ValueError, match="no estimate 'half'"):

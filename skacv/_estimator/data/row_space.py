@@ -43,9 +43,10 @@ class RowSpaceData(ColumnData):
         coef = self._in_basis(coef[:, :, None], self.basis.T)
         return super().without_rows(coef[:, :, 0], shift, k)
 
-    def holds_record(self, estimator):
+    def holds_record(self, record):
         """Whether recorded iterates lie in the space, up to a thousand roundings."""
-        coef = super().iterates(estimator.coef_path_, estimator.intercept_path_)
+        path = record.iterates
+        coef = super().iterates(path.coef, path.intercept)
         back = self._in_basis(self._in_basis(coef, self.basis), self.basis.T)
         tolerance = 1e3 * np.finfo(self.dtype).eps
         return np.abs(coef - back).max() <= tolerance * np.abs(coef).max()

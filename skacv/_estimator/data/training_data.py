@@ -266,12 +266,13 @@ def replace_fitted(estimator, attributes):
     for name in list(vars(estimator)):
         if name.endswith("_"):
             delattr(estimator, name)
-    vars(estimator).update(attributes, _dropped=())
+    vars(estimator).update(attributes)
 
 
 def check_usable(fitted):
     """Raise if an estimator is not fitted; fit it to rows of ``partial_fit`` if due."""
-    if "n_iter_" not in vars(fitted):  # first, since the check reads tags
+    # First, since the check reads tags.
+    if not vars(fitted).keys() & {"record_", "n_iter_"}:
         check_is_fitted(fitted)
         fitted._fit_to_added_rows()
 

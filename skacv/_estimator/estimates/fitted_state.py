@@ -1,14 +1,16 @@
-"""What a fitted estimator keeps of the training rows, in memory and in a pickle."""
+"""What a fitted model keeps: its record, in memory and in a pickle."""
 
 from copy import copy
+from dataclasses import replace
 from math import prod
-from numbers import Number
 from operator import index
 from typing import Any, Self
 
 import numpy as np
 
 from ...optim.array_path import StoredPath
+from ...records.descriptors import recorded
+from ...records.record import Record
 from ..data.training_data import check_usable
 from ..devices import in_numpy
 from .held_out import OfOneIterate, RunningPath
@@ -23,36 +25,6 @@ MOST_KEPT = 1 << 22
 MOST_RESIDUALS = 1 << 14
 # A chosen iterate keeps its held-out predictions if they are at most so many.
 MOST_OF_CHOICE = 2 * MOST_RESIDUALS
-# Fitted attributes, single numbers aside, that predictions read.
-READ_BY_PREDICT = frozenset(
-    {
-        "classes_",
-        "coef_",
-        "dual_coef_",
-        "estimator_",
-        "feature_names_in_",
-        "intercept_",
-        "module_",
-        "params_",
-        "X_fit_",
-    }
-)
-# Attributes without a trailing underscore that belong to the record, as do the other
-# fitted attributes.
-OF_RECORD = frozenset(
-    {
-        "_columns",
-        "_host_arrays",
-        "_data",
-        "_groups",
-        "_live",
-        "_model",
-        "_phases",
-        "_replicas",
-        "_row_weights",
-        "_summary",
-    }
-)
 
 
 class WithoutRecord:
@@ -87,20 +59,46 @@ class WithoutRecord:
         self._dropped = (*self._dropped, *public)
 
 
-class FittedState(WithoutRecord):
-    """A fitted estimator that does not depend on the arrays that were passed to fit."""
+class FoldAttributes:
+    """Fitted attributes about the rows that folds have held out of a run."""
 
-    # The data of the run, with ``keep_data=True`` and for kernels.
-    _data = None
-    # The group of every training row, where fit was passed groups.
-    _groups: Any = None
+    cv_path_ = recorded(
+        lambda record: record["cv"].path, "Mean held-out loss of every iterate.", "cv"
+    )
+    cv_se_path_ = recorded(
+        lambda record: record["cv"].se_path, "Standard error of ``cv_path_``.", "cv"
+    )
+    cv_fold_path_ = recorded(
+        lambda record: record["cv"].more["fold_path"], "Mean loss on each fold.", "cv"
+    )
+    cv_prediction_path_ = recorded(
+        lambda record: record["cv"].prediction, "Held-out predictions.", "cv"
+    )
+    cv_indices_ = recorded(
+        lambda record: record["cv"].indices, "The rows that each fold holds out.", "cv"
+    )
+    cv_target_ = recorded(
+        lambda record: record["cv"].target, "Targets of the held-out rows.", "cv"
+    )
+
+
+class HoldsRecord(FoldAttributes):
+    """A fitted estimator that holds a :class:`~skacv.records.record.Record`.
+
+    It does not depend on the arrays that were passed to fit.
+    """
+
+    record_: Record
+    # Where rows are that are no arrays of NumPy.
+    _devices = None
     # Names of the columns that an encoder has made; None without an encoder.
     _encoded_names: Any = None
-    # An iterate, and the held-out numbers of it that intervals or prediction sets need,
-    # by the name of the estimate.
-    _residuals_kept: Any = None
-    # Attributes that drop_record() drops, besides fitted ones.
-    _of_record = OF_RECORD
+
+    iteration_ = recorded(lambda record: record.iteration, "The iterate in use.")
+    n_iter_ = recorded(lambda record: record.n_iter, "The number of the last iterate.")
+    train_path_ = recorded(
+        lambda record: record.train_path, "Mean training loss of every iterate."
+    )
 
     def __copy__(self) -> Self:
         copied = object.__new__(type(self))
@@ -111,7 +109,7 @@ class FittedState(WithoutRecord):
         finished = copy(self)
         finished._release()
         finished._keep_predictions(MOST_KEPT)
-        return super(FittedState, finished).__getstate__()  # type: ignore[misc]
+        return super(HoldsRecord, finished).__getstate__()  # type: ignore[misc]
 
     def _column_names(self):
         """Names of the columns that were fitted to; None if they have none."""
@@ -164,49 +162,42 @@ class FittedState(WithoutRecord):
         check_usable(self)
         small = copy(self)
         small._release()
-        small._take_from_record()
         in_memory = copy(in_numpy(small))
         for estimate in in_memory._estimates_of_residuals() if intervals else ():
             in_memory._keep_residuals(estimate)
-        small._residuals_kept = in_memory._residuals_kept if intervals else None
-        names = {name for name in vars(small) if name in small._of_record}
-        names |= {
-            name
-            for name, value in vars(small).items()
-            if name.endswith("_")
-            and name not in READ_BY_PREDICT
-            and not isinstance(value, Number | str | None)
-        }
-        copies = vars(small).get("_host_arrays", {})
-        small._drop(names)
-        if copies:  # of arrays on a device
-            small._host_arrays = {name: copies[name] for name in copies.keys() - names}
+        in_use = in_memory.record_.in_use if intervals else {}
+        small._replicas = small._summary = None
+        small.record_ = small._light_record(in_use)
         return small
 
-    def _take_from_record(self):
-        """Take from the record what predictions need of it; by default nothing."""
-        return
+    def _gives_sets(self):
+        """Whether it has prediction sets."""
+        return hasattr(self, "predict_set")
+
+    def _light_record(self, in_use):
+        """The record without its paths, with the numbers that intervals need."""
+        return self.record_.without_path(in_use)
 
     def _estimates_of_residuals(self):
         """The estimates whose held-out rows intervals or sets may use."""
-        is_of_labels = getattr(self, "_is_multilabel", False)  # several in a row
-        is_of_classes = hasattr(self, "predict_set") and not is_of_labels
-        return [
-            estimate
-            for estimate in ESTIMATES.values()
-            if estimate.residuals
-            and (
-                hasattr(self, "predict_interval")
-                or (is_of_classes and hasattr(self, estimate.predictions))
-            )
-            and hasattr(self, estimate.residuals_from or estimate.path)
+        record, usable = self.record_, []
+        has_intervals = hasattr(self, "predict_interval")
+        has_sets = self._gives_sets()
+        for name, estimate in ESTIMATES.items():
+            held_out = record.estimates.get(name)
             # Other estimates hold out rows whose groups have been seen.
-            and (self._groups is None or estimate.name == "cv")
-        ]
+            is_of_groups = record.groups is None or name == "cv"
+            if held_out is None or not (estimate.has_residuals and is_of_groups):
+                continue
+            has_rows = not estimate.needs_target or held_out.target is not None
+            has_scores = has_sets and held_out.prediction is not None
+            if has_rows and (has_intervals or has_scores):
+                usable.append(estimate)
+        return usable
 
     def _check_has_record(self):
         """Raise if other iterates than the one in use have been dropped."""
-        if self._dropped:
+        if self.record_.dropped is not None:
             raise ValueError(
                 f"Only iterate {self.iteration_}, the one in use, is left: "
                 "drop_record() has dropped the others."
@@ -214,9 +205,9 @@ class FittedState(WithoutRecord):
 
     def _check_method_kept(self, method):
         """Raise if drop_record() has dropped what a method of intervals needs."""
-        kept = list(self._residuals_kept or ())
-        methods = ["auto", "scaled", *kept] if kept else []
-        if self._dropped and method not in methods:
+        record = self.record_
+        methods = ["auto", "scaled", *record.in_use] if record.in_use else []
+        if record.dropped is not None and method not in methods:
             raise ValueError(
                 "drop_record() has dropped what intervals and prediction sets need "
                 f"for method={method!r}: available are {', '.join(methods) or 'none'}."
@@ -226,23 +217,24 @@ class FittedState(WithoutRecord):
         """Fit to rows that ``partial_fit`` has taken in; by default there are none."""
         return
 
-    def _why_missing(self, name):
+    def _why_missing(self, name, estimate_name):
         """Why a fitted attribute is missing, or what to do; None if unknown."""
-        if name in self._dropped:
-            return super()._why_missing(name)
-        if "n_iter_" not in vars(self):
+        record = vars(self).get("record_")
+        if record is None:
             return None
-        for kept in self._residuals_kept or ():
-            if name in _attributes_of_rows(ESTIMATES[kept]):
-                return (
-                    "so many predictions are computed from rows of X, which this fit "
-                    f"did not keep{self._how_to_keep()}"
-                )
-        for estimate in ESTIMATES.values():
-            names = estimate.path, estimate.se_path, estimate.predictions
-            if name in (*names, estimate.indices):
-                if estimate.parameter and estimate.is_offered_by(self):
-                    return f"fit it with {estimate.parameter}={estimate.switched_on}"
+        if estimate_name is None or estimate_name in (record.dropped or ()):
+            return (
+                "drop_record() has dropped it" if record.dropped is not None else None
+            )
+        estimate = ESTIMATES[estimate_name]
+        if estimate_name in record.in_use and name != estimate.path:
+            return (
+                "so many predictions are computed from rows of X, which this fit "
+                f"did not keep{self._how_to_keep()}"
+            )
+        is_computed = estimate_name in record.estimates
+        if not is_computed and estimate.parameter and estimate.is_offered_by(self):
+            return f"fit it with {estimate.parameter}={estimate.switched_on}"
         return None
 
     def _how_to_keep(self):
@@ -252,35 +244,38 @@ class FittedState(WithoutRecord):
 
     def _keep_predictions(self, most):
         """Keep held-out predictions that would be computed from rows of X when read."""
-        for estimate in ESTIMATES.values():
-            path = vars(self).get(estimate.predictions)
+        if "record_" not in vars(self):
+            return
+        for name, held_out in self.record_.estimates.items():
+            path = held_out.prediction
             if not isinstance(path, RunningPath):
                 continue
             if not path.reads_rows or prod(path.shape) <= most:
-                setattr(self, estimate.predictions, path.stored())
-            elif self._data is None:
-                self._keep_residuals(estimate)
+                stored = replace(held_out, prediction=path.stored())
+                self.record_ = self.record_.with_estimates({name: stored})
+            elif self.record_.data is None:
+                self._keep_residuals(ESTIMATES[name])
 
     def _keep_residuals(self, estimate):
         """Keep what intervals or sets need for the iterate in use, no predictions."""
-        path, held_out = vars(self).get(estimate.predictions), None
-        if isinstance(path, RunningPath):
-            setattr(self, estimate.predictions, path.one_by_one())
+        name, rows = estimate.name, None
+        held_out = self.record_[name]
+        if isinstance(held_out.prediction, RunningPath):
+            # A single iterate is read.
+            held_out = replace(held_out, prediction=held_out.prediction.one_by_one())
         if hasattr(self, "predict_interval"):
-            held_out = held_out_rows(self, estimate).at_most(MOST_RESIDUALS)
-        elif hasattr(self, "predict_set") and not getattr(self, "_is_multilabel", 0):
-            held_out = held_out_scores(self, estimate).at_most(MOST_RESIDUALS)
-        kept = self.iteration_, held_out
-        self._residuals_kept = {**(self._residuals_kept or {}), estimate.name: kept}
-        self._row_weights = None
-        for name in _attributes_of_rows(estimate):
-            vars(self).pop(name, None)
+            rows = held_out_rows(self, held_out).at_most(MOST_RESIDUALS)
+        elif self._gives_sets():
+            rows = held_out_scores(self, held_out).at_most(MOST_RESIDUALS)
+        record = self.record_.with_estimates({name: held_out.without_rows()})
+        in_use = {**record.in_use, name: (record.iteration, rows)}
+        self.record_ = replace(record, in_use=in_use, weights=None)
 
     def _kept_residuals(self, name):
         """What is kept of the held-out rows of an estimate; None if nothing."""
-        if name not in (self._residuals_kept or {}):
+        if name not in self.record_.in_use:
             return None
-        t, held_out = self._residuals_kept[name]
+        t, held_out = self.record_.in_use[name]
         if t != self.iteration_:
             raise ValueError(
                 f"Intervals and prediction sets of iterate {self.iteration_} need "
@@ -290,25 +285,30 @@ class FittedState(WithoutRecord):
             )
         return held_out
 
+    def _chosen(self, t):
+        """A copy as :func:`chosen_iterate`."""
+        chosen = copy(self)
+        chosen.record_ = replace(self.record_, iteration=t)
+        for name, held_out in self.record_.estimates.items():
+            path = held_out.prediction
+            keeps = isinstance(path, RunningPath | StoredPath | np.ndarray)
+            if chosen.record_.data is not None or not keeps:
+                continue  # none, or factors, which are few numbers
+            # Predictions of held-out rows, and weights of all.
+            n_numbers = max(prod(path.shape[1:]), np.size(chosen.record_.weights))
+            if n_numbers <= MOST_OF_CHOICE:
+                of_one = replace(held_out, prediction=OfOneIterate(path, t))
+                chosen.record_ = chosen.record_.with_estimates({name: of_one})
+            else:
+                chosen._keep_residuals(ESTIMATES[name])
+        return chosen.at_iteration(t)
+
 
 def chosen_iterate(estimator, t):
     """A fitted copy that uses iterate t, and keeps held-out predictions of no other."""
-    if not isinstance(estimator, FittedState):
-        return estimator.at_iteration(t)
-    chosen = copy(estimator)
-    chosen.iteration_ = t
-    if chosen._data is None:
-        for estimate in ESTIMATES.values():
-            path = vars(chosen).get(estimate.predictions)
-            if not isinstance(path, RunningPath | StoredPath | np.ndarray):
-                continue  # none, or factors, which are few numbers
-            # Predictions of held-out rows, and weights of all.
-            n_numbers = max(prod(path.shape[1:]), np.size(chosen._row_weights))
-            if n_numbers <= MOST_OF_CHOICE:
-                setattr(chosen, estimate.predictions, OfOneIterate(path, t))
-            else:
-                chosen._keep_residuals(estimate)
-    return chosen.at_iteration(t)
+    if isinstance(estimator, HoldsRecord):
+        return estimator._chosen(t)
+    return estimator.at_iteration(t)
 
 
 def without_record(estimator, intervals):
@@ -318,37 +318,27 @@ def without_record(estimator, intervals):
     return estimator.drop_record(intervals)
 
 
-def split_held_out(estimator):
-    """A fitted estimator without what its pickle would make smaller, and that.
+def split_record(estimator):
+    """A fitted estimator without its record, which a pickle would make smaller, and it.
 
-    These are held-out predictions that are computed when they are read, and attributes
-    of the same rows; :func:`with_held_out` puts them together again, such as in another
-    process.
+    :func:`with_record` puts them together again, such as in another process.
     """
-    held_out, rest = {}, copy(estimator)
-    for estimate in ESTIMATES.values():
-        if not isinstance(vars(estimator).get(estimate.predictions), RunningPath):
-            continue
-        for name in (*_attributes_of_rows(estimate), "_row_weights"):
-            if name in vars(rest):
-                held_out[name] = vars(rest).pop(name)
-    return rest, held_out
+    record, rest = None, copy(estimator)
+    if isinstance(estimator, HoldsRecord):
+        record = vars(rest).pop("record_", None)
+    return rest, record
 
 
-def with_held_out(estimator, held_out):
-    """A fitted estimator with the held-out predictions that were split off."""
+def with_record(estimator, record):
+    """A fitted estimator with the record that was split off."""
     whole = copy(estimator)
-    vars(whole).update(held_out)
+    if record is not None:
+        whole.record_ = record
     return whole
 
 
-def _attributes_of_rows(estimate):
-    """The fitted attributes with a value for every held-out row."""
-    return estimate.predictions, estimate.indices, estimate.targets
-
-
 def checked_iterate(estimator, t):
-    """The number of an iterate, and its row among the iterates that are kept."""
+    """The number of an iterate that is kept, counted from the start."""
     check_usable(estimator)
     n_rows = estimator.n_iter_ + 1
     try:
@@ -358,10 +348,9 @@ def checked_iterate(estimator, t):
     if not -n_rows <= t < n_rows:
         raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
     t, kept = t % n_rows, estimator.recorded_iterations()
-    row = np.flatnonzero(kept == t)
-    if not row.size:
+    if t not in kept:
         estimator._check_has_record()
         raise ValueError(
             f"Iterate {t} was not kept: recorded_iterations() has those that were."
         )
-    return t, row[0]
+    return t

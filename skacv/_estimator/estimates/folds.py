@@ -1,4 +1,4 @@
-"""Folds of ``cv``: the splitter, the folds of a fit, and their fitted attributes."""
+"""Folds of ``cv``: the splitter, the folds of a fit, and their estimate."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -26,6 +26,7 @@ from ..._compat import _num_samples
 from ..._warnings import warn
 from ...exceptions import SmallTrainingSetsWarning
 from ...optim.array_path import path_values
+from ...records.held_out import HeldOut
 from ...risk.held_out_rows import error_of_repeats, mean_with_error, units_of
 from ...risk.left_out.replicas import leave_folds_out
 from ..collections import is_collection
@@ -327,7 +328,7 @@ def unseen_folds(folds, seen):
 
 
 def read_folds(run):
-    """Fitted attributes of cross-validation on the folds of ``cv``."""
+    """The estimate by cross-validation on the folds of ``cv``."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     problem, folds = data.problem, unseen_folds(run.folds, trajectory.rows_seen())
     if run.side_runs is not None:
@@ -366,11 +367,11 @@ def read_folds(run):
         if data.sample_weights is not None:  # a summary has each row in one fold
             rows = np.concatenate(samples)
             se_path = se_path * error_of_repeats(rows, data.sample_weights[rows])
-    return {
-        "cv_path_": path,
-        "cv_se_path_": se_path,
-        "cv_fold_path_": by_fold,
-        "cv_prediction_path_": HeldOutPath(paths, data.predictions(estimator)),
-        "cv_indices_": samples,
-        "cv_target_": targets,
-    }
+    return HeldOut(
+        path=path,
+        se_path=se_path,
+        indices=samples,
+        target=targets,
+        prediction=HeldOutPath(paths, data.predictions(estimator)),
+        more={"fold_path": by_fold},
+    )

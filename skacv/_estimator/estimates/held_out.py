@@ -149,17 +149,16 @@ def row_losses(loss, target, predictions):
 
 def held_out_losses_of(estimator, estimate, y, by_row=None):
     """HeldOutLosses of an estimate, their means its path; None without predictions."""
-    predictions = getattr(estimator, estimate.predictions, None)
-    if predictions is None:
+    held_out = estimate.of(estimator)
+    if held_out is None or held_out.prediction is None:
         return None
-    indices = getattr(estimator, estimate.indices)
+    indices, predictions, path = held_out.indices, held_out.prediction, held_out.path
     rows = np.hstack(indices)
     folds = np.repeat(np.arange(len(indices)), [*map(np.size, indices)])
-    weights = estimator._row_weights[rows]
+    weights = estimator.record_.weights[rows]
     by_row = by_row or partial(row_losses, estimator._loss)
     y = validated_target(y, is_classifier(estimator))
     target = estimator._target(y)[rows]
-    path = getattr(estimator, estimate.path)
 
     def of(iterates):
         losses = by_row(target, predictions[iterates])

@@ -1,4 +1,6 @@
-"""Single rows to leave out, the resulting fitted attributes, and held-out residuals."""
+"""Single rows to leave out, the resulting estimate, and held-out residuals."""
+
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -7,6 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ...optim.blocks import blocks
 from ...optim.trajectory import Trajectory, phases_up_to
+from ...records.held_out import HeldOut
 from ...risk.cost import RunCost, n_rows_worth
 from ...risk.held_out_rows import (
     HeldOutResiduals,
@@ -50,7 +53,7 @@ def rows_to_choose_by(estimator, X, y, n_rows):
 
 
 def read_leave_one_out(run):
-    """Fitted attributes of leave-one-out."""
+    """The leave-one-out estimate; None if "auto" has none."""
     if run.side_runs is not None and run.side_runs.left_out is not None:
         return read_labels(run)
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
@@ -60,12 +63,12 @@ def read_leave_one_out(run):
     rows = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
     if loo == "auto":
         if n_rows < FEWEST_ROWS:
-            return {}
+            return None
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
         kind = RunCost.recorded(problem, trajectory, spec.corrects_loo)
         n_left_out = n_rows_worth(kind, n_active)
         if not n_left_out:
-            return {}
+            return None
     if n_left_out < len(rows):
         rng = check_random_state(estimator.random_state)
         rows = np.sort(rng.choice(rows, n_left_out, replace=False))
@@ -78,17 +81,17 @@ def read_leave_one_out(run):
             correction=spec.corrects_loo,
             **parallel_blocks(estimator.n_jobs),
         )
-        attributes = _attributes(run, rows, predictors)
-    if not np.isfinite(attributes["loo_prediction_path_"][-1]).all():
+        estimate = _estimate_of(run, rows, predictors)
+    if not np.isfinite(estimate.prediction[-1]).all():
         raise ValueError(
             "The iterates without some row diverge, though those on all rows do not: "
             "use a smaller step_size."
         )
-    return attributes
+    return estimate
 
 
-def _attributes(run, rows, predictors):
-    """Fitted attributes of rows left out, in the order of the samples.
+def _estimate_of(run, rows, predictors):
+    """The estimate from rows left out, in the order of the samples.
 
     Predictions overwrite the predictors, which may be the largest array of a fit.
     """
@@ -98,97 +101,68 @@ def _attributes(run, rows, predictors):
     order = np.argsort(data.rows[rows])
     if (np.diff(order) != 1).any():
         rows, predictions = rows[order], predictions[:, order]
-    return {
-        "loo_path_": path,
-        "loo_se_path_": se_path,
-        "loo_prediction_path_": predictions,
-        "loo_indices_": data.rows[rows],
-        "loo_target_": data.y[rows],
-    }
+    return HeldOut(path, se_path, data.rows[rows], data.y[rows], predictions)
 
 
 def read_labels(run):
-    """Fitted attributes of leave-one-out by labels that the run has carried."""
+    """The leave-one-out estimate by labels that the run has carried."""
     by_labels, rows = run.side_runs.left_out, run.side_runs.rows
     n_iterates, target = len(run.trajectory.coef), run.data.problem.target[rows]
     predictors = np.stack(by_labels.residuals[:n_iterates]) + target
-    attributes = _attributes(run, rows, predictors)
-    attributes["loo_path_"] -= by_labels.bias[:n_iterates]
-    return {
-        **attributes,
-        "loo_mc_se_path_": np.array(by_labels.mc_se[:n_iterates]),
-        "df_path_": np.array(by_labels.degrees_of_freedom[:n_iterates]),
+    estimate = _estimate_of(run, rows, predictors)
+    more = {
+        "mc_se_path": np.array(by_labels.mc_se[:n_iterates]),
+        "df_path": np.array(by_labels.degrees_of_freedom[:n_iterates]),
     }
+    return replace(
+        estimate, path=estimate.path - by_labels.bias[:n_iterates], more=more
+    )
 
 
-def held_out_residuals(name, estimator, t):
-    """Targets less held-out predictions of an estimate, at iterate t.
-
-    Shapes: returned (n_held_out,) or (n_held_out, n_targets).
-    """
-    targets = held_out_targets(name, estimator)
-    return targets - getattr(estimator, f"{name}_prediction_path_")[t]
-
-
-def held_out_targets(name, estimator):
-    """Targets of the held-out rows of an estimate."""
-    if not hasattr(estimator, f"{name}_target_"):
-        raise ValueError(
-            "Fits to rows on workers do not keep the predictions for rows in folds: "
-            "for intervals and prediction sets set loo to a number of rows, such as "
-            "loo=100."
-        )
-    return getattr(estimator, f"{name}_target_")
-
-
-def held_out_rows(estimator, estimate):
+def held_out_rows(fitted, held_out):
     """HeldOutResiduals of an estimate, for intervals of the iterate in use."""
-    t = estimator.iteration_
-    residuals = estimate.residuals(estimator, t)
-    path = getattr(estimator, estimate.predictions, None)
-    predictions = None if path is None else path[t]
-    if predictions is not None:
-        residuals = residuals / estimator._loss.spread(predictions)
-    units = units_held_out(estimator, estimate)
+    t = fitted.iteration_
+    residuals, predictions = held_out.residuals(t), held_out.prediction[t]
+    residuals = residuals / fitted._loss.spread(predictions)
+    units = units_held_out(held_out, fitted.record_.groups)
     return HeldOutResiduals(residuals, predictions, units)
 
 
-def held_out_scores(estimator, estimate):
+def held_out_scores(fitted, held_out):
     """HeldOutScores of an estimate, for prediction sets of the iterate in use."""
-    t = estimator.iteration_
-    targets = held_out_targets(estimate.name, estimator)
-    predictions = getattr(estimator, estimate.predictions)[t]
-    probabilities = estimator._held_out_estimator(predictions, t).predict_proba(None)
-    labels = np.searchsorted(estimator.classes_, targets)
-    units = units_held_out(estimator, estimate)
+    t = fitted.iteration_
+    targets, predictions = held_out.known_target(), held_out.prediction[t]
+    probabilities = fitted._held_out_estimator(predictions, t).predict_proba(None)
+    labels = np.searchsorted(fitted.classes_, targets)
+    units = units_held_out(held_out, fitted.record_.groups)
     return HeldOutScores.of(probabilities, labels, units)
 
 
-def units_held_out(estimator, estimate):
+def units_held_out(held_out, groups):
     """The unit of every held-out row: its group, or its row; None if all differ.
 
-    Shapes: returned (n_held_out,).
+    Shapes: groups (n_samples,) or None; returned (n_held_out,).
     """
-    indices = getattr(estimator, estimate.indices, None)
-    if indices is None:
+    if held_out.indices is None:
         return None
-    rows, groups = np.hstack(indices), estimator._groups
+    rows = np.hstack(held_out.indices)
     if groups is None and not have_repeats(rows):
         return None
     units = units_of(rows, groups)
     return units if units.max() + 1 < len(units) else None
 
 
-def kept_run(estimator, n_updates):
-    """The beginning of a fitted estimator's run, from the data that it has kept."""
-    data = estimator._data
+def kept_run(record, n_updates):
+    """The beginning of a recorded run, from the data that it has kept."""
+    data, iterates = record.data, record.iterates
+    coef, intercept = (
+        iterates.coef[: n_updates + 1],
+        iterates.intercept[: n_updates + 1],
+    )
     return Trajectory.recorded(
         data.problem,
-        data.iterates(
-            estimator.coef_path_[: n_updates + 1],
-            estimator.intercept_path_[: n_updates + 1],
-        ),
-        data.phases(phases_up_to(estimator._phases, n_updates)),
+        data.iterates(coef, intercept),
+        data.phases(phases_up_to(record.phases, n_updates)),
     )
 
 
@@ -197,9 +171,10 @@ def coefficients_without_rows(estimator):
 
     Shapes: coef (n_left_out, n_features); intercept (n_left_out,).
     """
-    data, spec = estimator._data, estimator._spec()
-    rows = data.rows_of_samples(estimator.loo_indices_)
-    trajectory = kept_run(estimator, estimator.iteration_)
+    record, spec = estimator.record_, estimator._spec()
+    data = record.data
+    rows = data.rows_of_samples(record["loo"].indices)
+    trajectory = kept_run(record, record.iteration)
     settings = {
         "rule": spec.refit(data),
         "correction": spec.corrects_loo,

@@ -1,4 +1,4 @@
-"""The memory matrix: from a finished run to fitted attributes."""
+"""The memory matrix: from a finished run to its estimate."""
 
 from functools import partial
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from ..._warnings import warn
 from ...optim.array_path import ArrayPath
+from ...records.held_out import HeldOut
 from ...risk.memory.memory_matrix import estimate_risk
 from ...risk.memory.row_scales import uneven_rows_bias
 from ...risk.reader import Unreadable
@@ -51,7 +52,7 @@ def also_if_costly(estimator, X, y, n_rows):
 
 
 def read_memory_matrix(run):
-    """Fitted attributes of the memory-matrix estimate of the risk."""
+    """The memory-matrix estimate of the risk; None if "auto" has none."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     method = to_python_scalar(estimator.risk)
     try:
@@ -65,33 +66,35 @@ def read_memory_matrix(run):
         )
     except Unreadable:
         if method == "auto":
-            return {}
+            return None
         raise
     if estimate.row_scale_error > 0.02:  # a share of risk_path_
         _warn_of_row_scales(run, estimate)
     rows = np.setdiff1d(np.arange(data.problem.n_single), trajectory.rows_seen())
-    attributes = {
-        "risk_path_": estimate.path,
-        "risk_se_path_": estimate.se_path,
-        "risk_mc_se_path_": estimate.mc_se_path,
-        "n_probes_": estimate.n_probes,
-        "row_scale_share_": estimate.row_scale_share,
-        "risk_indices_": data.rows[rows],
-        "risk_target_": data.y[rows],
+    more = {
+        "mc_se_path": estimate.mc_se_path,
+        "n_probes": estimate.n_probes,
+        "row_scale_share": estimate.row_scale_share,
     }
     offset, spatial, loss = data.offset, estimate.spatial, data.problem.loss
     if data.has_flat_predictions:
         offset, spatial = offset[:, 0], spatial[:, :, 0]
     factors = LowRankPath(estimate.temporal, spatial)
     if loss.is_of_residual:
-        attributes["risk_residual_path_"] = factors
+        more["residual_path"] = factors
         prediction = partial(np.subtract, data.y[rows])
     else:
         prediction = partial(
             _prediction, estimator_class=type(estimator), offset=offset, loss=loss
         )
-    attributes["risk_prediction_path_"] = LowRankPredictions(factors, prediction)
-    return attributes
+    return HeldOut(
+        path=estimate.path,
+        se_path=estimate.se_path,
+        indices=data.rows[rows],
+        target=data.y[rows],
+        prediction=LowRankPredictions(factors, prediction),
+        more=more,
+    )
 
 
 def _prediction(predictor, estimator_class, offset, loss):

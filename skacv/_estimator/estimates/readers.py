@@ -7,26 +7,21 @@ line of :class:`RiskPathDisplay`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from graphlib import TopologicalSorter
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
 from ..._names import did_you_mean
-from ...optim.array_path import ArrayPath, PathCache
+from ...optim.array_path import PathCache
 from ...optim.trajectory import Trajectory
+from ...records.held_out import HeldOut
 from ..data.training_data import TrainingData
 from ..delegation import class_of
 from ..parameters import is_auto, to_python_scalar
 from .folds import ShuffledFolds, read_folds
-from .left_out import (
-    FEWEST_ROWS,
-    held_out_residuals,
-    read_leave_one_out,
-    rows_to_choose_by,
-)
+from .left_out import FEWEST_ROWS, read_leave_one_out, rows_to_choose_by
 from .memory_matrix import also_if_costly, has_memory_matrix, read_memory_matrix
 
 
@@ -50,9 +45,9 @@ class FinishedRun:
         Random labels and folds that have run along, for leave-one-out and folds.
     best : int or None
         The best iterate, if the run was evaluated along the way.
-    computed : dict of dict
-        Fitted attributes by the name of the estimate, as computed from this record of
-        the run or a longer one.
+    computed : dict of str to HeldOut or None
+        Estimates by name, as computed from this run or a longer one; None if the run
+        has no such estimate.
     so_far : PathCache
         What is known of the iterates.
     groups : ndarray of int, shape (n_samples,), or None
@@ -69,7 +64,7 @@ class FinishedRun:
     folds: list[tuple[np.ndarray, np.ndarray]]
     side_runs: Any = None
     best: int | None = None
-    computed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    computed: dict[str, HeldOut | None] = field(default_factory=dict)
     so_far: PathCache = field(default_factory=PathCache)
     groups: np.ndarray | None = None
     spec: Any = None
@@ -110,11 +105,9 @@ class Estimate:
     label : str
         Label in figures.
     read : callable
-        ``read(run)`` takes a :class:`FinishedRun` and returns a dict of fitted
-        attributes: ``{name}_path_`` and ``{name}_se_path_``, each of shape (n_iter +
-        1,), smaller is better; ``{name}_prediction_path_`` (n_iter + 1, n_held_out) and
-        ``{name}_indices_`` if rows are held out; any others. It is empty if the run has
-        no such estimate.
+        ``read(run)`` takes a :class:`FinishedRun` and returns a
+        :class:`~skacv.records.held_out.HeldOut`, smaller is better; None if the run
+        has no such estimate.
     parameter : str, default=None
         The estimator's parameter that switches it on. The values False and None switch
         it off, and so does "auto" if another criterion is used. None: it is computed
@@ -128,13 +121,11 @@ class Estimate:
         weight, that suffice for a choice.
     limits : str, default=""
         A sentence about its limitations, for error messages.
-    residuals : callable, default=None
-        ``residuals(estimator, t)``, the held-out residuals of iterate t of a fitted
-        regressor, (n_held_out,) or (n_held_out, n_targets), if prediction intervals may
-        use them.
-    residuals_from : str, default=None
-        The fitted attribute from which residuals are computed, if a fit may have the
-        path without it. None: the path is enough.
+    has_residuals : bool, default=False
+        Whether its held-out residuals are those of unseen rows, so that prediction
+        intervals may use them.
+    needs_target : bool, default=False
+        Whether residuals need the targets of held-out rows, which a fit may lack.
     switched_on : object, default=True
         A value of the parameter that switches it on, for error messages.
     applies : callable, default=None
@@ -144,8 +135,6 @@ class Estimate:
         Smallest factor by which a run in stages grows before the estimate is computed
         again: two if it is computed from the whole record again, less if it is updated
         along with the run.
-    after : tuple of str, default=()
-        Names of estimates that are computed before it because it reuses their results.
     needs : {"rows", "sample", "moments"}, default="rows"
         Which training rows it needs, besides the run. "moments": none; it is the same,
         up to rounding, if the rows of every fold are replaced by others with the same
@@ -159,17 +148,16 @@ class Estimate:
 
     name: str
     label: str
-    read: Callable[[FinishedRun], dict[str, Any]]
+    read: Callable[[FinishedRun], HeldOut | None]
     parameter: str | None = None
     default: Callable[[Any, Any], Any] | None = None
     sample: Callable[[Any, Any, Any, int], Any] | None = None
     limits: str = ""
-    residuals: Callable[[Any, int], np.ndarray] | None = None
-    residuals_from: str | None = None
+    has_residuals: bool = False
+    needs_target: bool = False
     switched_on: Any = True
     applies: Callable[[Any], bool] | None = None
     stage: float = 2.0
-    after: tuple[str, ...] = ()
     needs: str = "rows"
     is_rotation_invariant: bool = False
 
@@ -189,6 +177,18 @@ class Estimate:
             indices=f"{self.name}_indices_",
             targets=f"{self.name}_target_",
         )
+
+    def of(self, fitted: Any) -> HeldOut | None:
+        """The estimate of a fitted estimator; None if it has none."""
+        record = vars(fitted).get("record_")
+        if record is not None:
+            return record.estimates.get(self.name)
+        # Estimators of other packages have attributes by these names.
+        path = getattr(fitted, self.path, None)
+        if path is None:
+            return None
+        names = self.se_path, self.indices, self.targets, self.predictions
+        return HeldOut(path, *(getattr(fitted, name, None) for name in names))
 
     def is_offered_by(self, estimator: Any) -> bool:
         """Whether the estimator has a parameter to switch it on."""
@@ -245,10 +245,8 @@ ESTIMATES = {
             limits="The memory matrix is available for linear models whose updates "
             "have derivatives.",
             sample=also_if_costly,
-            residuals=partial(held_out_residuals, "risk"),
+            has_residuals=True,
             applies=has_memory_matrix,
-            # Linear updates: it takes the eigenvalues that leave-one-out has computed.
-            after=("loo",),
             needs="sample",
             is_rotation_invariant=True,
         ),
@@ -260,7 +258,7 @@ ESTIMATES = {
             sample=rows_to_choose_by,
             limits=f"Leave-one-out needs at least {FEWEST_ROWS} rows (with positive "
             "weight) and a skacv model; folds work with any model.",
-            residuals=partial(held_out_residuals, "loo"),
+            has_residuals=True,
             needs="sample",
             is_rotation_invariant=True,
         ),
@@ -270,8 +268,8 @@ ESTIMATES = {
             read=read_folds,
             parameter="cv",
             default=ShuffledFolds.of,
-            residuals=partial(held_out_residuals, "cv"),
-            residuals_from="cv_target_",
+            has_residuals=True,
+            needs_target=True,
             switched_on=5,
             stage=1.25,
             needs="moments",
@@ -295,13 +293,10 @@ def register_estimate(estimate: Estimate) -> None:
     Raises
     ------
     ValueError
-        If the name already is a criterion, or if ``after`` or ``needs`` is invalid.
+        If the name already is a criterion, or if ``needs`` is invalid.
     """
     if estimate.name in {"auto", *ESTIMATES, *get_scorer_names()}:
         raise ValueError(f"{estimate.name!r} is already the name of a criterion.")
-    unknown = [name for name in estimate.after if name not in ESTIMATES]
-    if unknown:
-        raise ValueError(f"after={unknown}: there are no such estimates.")
     if estimate.needs not in NEEDS:
         raise ValueError(
             f"needs must be one of {NEEDS}, got {estimate.needs!r}."
@@ -327,48 +322,17 @@ def unregister_estimate(name: str) -> None:
     del ESTIMATES[name]
 
 
-def read(run):
-    """All fitted attributes from a run: the recorded paths, and the estimates."""
-    estimator, trajectory, data = run.estimator, run.trajectory, run.data
-    coef_path, intercept_path = run.so_far.first(
-        "coef",
-        len(trajectory.coef),
-        lambda part: data.coefficients(trajectory.coef[part]),
-    )
-    strengths, values = run.spec.strengths, []
-    for phase in trajectory.phases:
-        value = strengths.value_of(phase.penalty.strength, data)
-        # The start counts with the first strength.
-        values += [value] * (phase.n_updates + (not values))
-    attributes = {
-        **data.names,
-        "objective_path_": run.objective_path,
-        "train_path_": run.train_path,
-        f"{strengths.name}_path_": np.array(values),
-        "n_iter_": trajectory.n_updates,
-        "iteration_": trajectory.n_updates,
-        **estimator._recorded(coef_path, intercept_path, run),
-    }
-    if not (run.estimates or run.computed):
-        return attributes
-    order = TopologicalSorter()
-    for estimate in ESTIMATES.values():
-        order.add(estimate.name, *estimate.after)
-    for name in order.static_order():
+def read_estimates(run):
+    """The estimates of a run that are switched on, by name."""
+    estimates, n_iterates = {}, run.trajectory.n_updates + 1
+    # The memory matrix is the last: it takes the eigenvalues that leave-one-out has
+    # computed.
+    for name, estimate in reversed(ESTIMATES.items()):
+        held_out = None
         if name in run.computed:
-            computed = _first_rows(run.computed[name], trajectory.n_updates + 1)
-            attributes.update(computed)
-        elif ESTIMATES[name].is_on(estimator):
-            attributes.update(ESTIMATES[name].read(run))
-    return attributes
-
-
-def _first_rows(attributes, n_rows):
-    """Attributes with the paths of a longer record cut to their first rows."""
-
-    def first(name, value):
-        if name.endswith("_path_") and isinstance(value, np.ndarray):
-            return value[:n_rows].copy()
-        return value.first(n_rows) if isinstance(value, ArrayPath) else value
-
-    return {name: first(name, value) for name, value in attributes.items()}
+            held_out = run.computed[name] and run.computed[name].first(n_iterates)
+        elif estimate.is_on(run.estimator):
+            held_out = estimate.read(run)
+        if held_out is not None:
+            estimates[name] = held_out
+    return estimates

@@ -47,11 +47,11 @@ class RecordedRun(NamedTuple):
     def of(cls, fitted, iteration):
         """The run of a fitted estimator up to an iterate; None is the one in use."""
         iterate = fitted if iteration is None else fitted.at_iteration(iteration)
-        weights = fitted._data.problem.row_weights
+        weights = fitted.record_.data.problem.row_weights
         if np.ptp(weights) > 1e-9 * weights.max():
             raise ValueError("Debiased coefficients need rows of equal weight.")
-        trajectory = kept_run(fitted, iterate.iteration_)
-        coef, intercept = fitted._data.coefficients(trajectory.coef[-1:])
+        trajectory = kept_run(fitted.record_, iterate.iteration_)
+        coef, intercept = fitted.record_.data.coefficients(trajectory.coef[-1:])
         coef = np.atleast_2d(coef[0]).T.astype(np.float64)
         return cls(trajectory, np.concatenate([coef, intercept.reshape(1, -1)]))
 
@@ -70,7 +70,7 @@ class Features:
     @classmethod
     def of(cls, fitted):
         """The features of a fitted estimator."""
-        data = fitted._data
+        data = fitted.record_.data
         X = data.observed.design.dense_columns(
             np.arange(fitted.n_features_in_), np.float64
         )
@@ -106,7 +106,7 @@ class ByDirections:
     def has_intercept(self):
         """Whether tables of all columns have a row for the intercept."""
         is_known = isinstance(self._covariance, KnownCovariance)
-        is_of_residual = self._fitted._data.problem.loss.is_of_residual
+        is_of_residual = self._fitted.record_.data.problem.loss.is_of_residual
         return self._features.has_intercept and is_known and is_of_residual
 
     def of_columns(self, indices, iterations, on_true_scale):
@@ -136,7 +136,7 @@ class ByDirections:
         of_features = self._covariance.of_columns(X, indices[is_column])
         if is_column.all():
             return of_features
-        if not self._fitted._data.problem.loss.is_of_residual:
+        if not self._fitted.record_.data.problem.loss.is_of_residual:
             raise ValueError(
                 "The intercept of such a model can only be estimated with "
                 "covariance='sample'."
@@ -162,7 +162,7 @@ class ByDirections:
 
     def _scores(self, trajectory):
         """The residuals of rows that are left out, or what takes their place."""
-        fitted, problem = self._fitted, self._fitted._data.problem
+        fitted, problem = self._fitted, self._fitted.record_.data.problem
         _check_has_scores(problem, trajectory, fitted.n_features_in_)
         if trajectory.n_batches() or not problem.loss.is_quadratic:
             rng = check_random_state(fitted.random_state)
@@ -180,13 +180,13 @@ class ByDirections:
         estimator = copy(fitted)
         if to_python_scalar(fitted.risk) in (False, "auto"):
             estimator.risk = True
-        trajectory = kept_run(fitted, fitted.n_iter_)
-        run = FinishedRun(estimator, trajectory, fitted._data, folds=[])
-        return read_memory_matrix(run)["risk_residual_path_"]
+        trajectory = kept_run(fitted.record_, fitted.n_iter_)
+        run = FinishedRun(estimator, trajectory, fitted.record_.data, folds=[])
+        return read_memory_matrix(run).more["residual_path"]
 
     def _scale(self, run, scores):
         """The multiple of the truth that a debiased iterate estimates."""
-        problem = self._fitted._data.problem
+        problem = self._fitted.record_.data.problem
         rng = check_random_state(self._fitted.random_state)
         effects = LabelEffects.of(problem, run.trajectory, N_PROBES, rng)
         labels = _labels_of(problem)
@@ -206,7 +206,7 @@ class WithoutPenalty:
 
     @cached_property
     def _minimum(self):
-        data, X = self._fitted._data, self._features.X
+        data, X = self._fitted.record_.data, self._features.X
         target = data.observed.target.astype(np.float64) + data.offset
         return Unpenalised.of(self._with_constant(X), target, data.problem.loss)
 
@@ -223,7 +223,7 @@ class WithoutPenalty:
         determined = self._minimum.basis.determines(rows)
         determined &= ~self._features.are_constant(indices)
         _warn_of_columns(self._fitted, indices[~determined])
-        problem, scale = self._fitted._data.problem, Scale(1.0, 0.0)
+        problem, scale = self._fitted.record_.data.problem, Scale(1.0, 0.0)
         if on_true_scale:
             scale = self._minimum.scale(X, _labels_of(problem), problem.loss)
         for run in runs:
@@ -300,7 +300,7 @@ def check_can_debias(fitted):
         raise ValueError(
             "Debiased coefficients are not available for more than two classes."
         )
-    if fitted._data is None:
+    if fitted.record_.data is None:
         fitted._check_has_record()
         raise ValueError(
             "Debiased coefficients need keep_data=True: fit "

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..._compat import available_if, class_weights
+from ...records.descriptors import recorded
 from ..collections import block_by_block, staged_block_by_block
 from ..data.training_data import EncodedTarget, validated
 from ..devices import of_rows
@@ -22,6 +23,10 @@ from .predictions import RecordedModel, as_fitted
 
 class RecordedClassifier(ClassifierMixin, RecordedModel):
     """Decisions and labels with the recorded iterates."""
+
+    classes_ = recorded(
+        lambda record: record.classes, "Labels of the classes.", of_target=True
+    )
 
     def _encoded_samples(self, X, y, sample_weight):
         """Validated samples, and their classes as the loss needs them."""

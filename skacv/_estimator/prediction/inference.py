@@ -244,8 +244,8 @@ class CoefficientInference:
         rows = rows.toarray() if sparse.issparse(rows) else rows
         debiasing = debiasing_of(self, covariance, X_unlabelled)
         means = debiasing.of_rows(rows, iteration)
-        ends = self._data.problem.loss.mean(means.interval(coverage))
-        return ends[:, 0] if self._data.has_flat_predictions else ends
+        ends = self.record_.data.problem.loss.mean(means.interval(coverage))
+        return ends[:, 0] if self.record_.data.has_flat_predictions else ends
 
 
 class LogisticInference:
@@ -421,7 +421,7 @@ def table_with_intercept(
 def check_is_about_truth(fitted):
     """Raise if debiased coefficients do not estimate those of the true model."""
     check_can_debias(fitted)
-    loss = fitted._data.problem.loss
+    loss = fitted.record_.data.problem.loss
     if not is_classifier(fitted) and not loss.is_of_residual:
         raise ValueError(
             "Debiased coefficients estimate those of the true model only if the loss "
@@ -435,7 +435,7 @@ def table_of(fitted, indices, debiased, coverage=None):
     parts = {name: getattr(debiased, name) for name in names}
     if coverage is not None:
         parts["lower"], parts["upper"] = np.moveaxis(debiased.interval(coverage), -1, 0)
-    if fitted._data.has_flat_predictions:
+    if fitted.record_.data.has_flat_predictions:
         parts = {name: part[:, 0] for name, part in parts.items()}
     names = fitted._column_names()
     labels = np.arange(fitted.n_features_in_) if names is None else names

@@ -66,7 +66,7 @@ def intervals_of(fitted, X, coverage, method):
         )
     held_out = fitted._kept_residuals(estimate.name)
     if held_out is None:
-        held_out = held_out_rows(fitted, estimate)
+        held_out = held_out_rows(fitted, estimate.of(fitted))
     # And the intervals.
     if source == "jackknife+":
         ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
@@ -81,7 +81,7 @@ def intervals_of(fitted, X, coverage, method):
 def _methods_for(fitted):
     """The valid methods: with groups only "cv", which holds out whole groups."""
     methods = interval_methods()
-    return methods if fitted._groups is None else {"cv": methods["cv"]}
+    return methods if fitted.record_.groups is None else {"cv": methods["cv"]}
 
 
 def source_of_predictions(fitted):
@@ -93,7 +93,10 @@ def source_of_predictions(fitted):
         if method != "jackknife+"
         and (
             fitted._kept_residuals(estimate.name) is not None
-            or hasattr(fitted, estimate.predictions)
+            or (
+                (held_out := estimate.of(fitted)) is not None
+                and held_out.prediction is not None
+            )
         )
     ]
     return _first_method(fitted, with_predictions)
@@ -104,9 +107,11 @@ def _first_method(fitted, methods):
     table = interval_methods()
     for method in methods:
         estimate = table[method]
-        needed = estimate.residuals_from or estimate.path
-        is_kept = fitted._kept_residuals(estimate.name) is not None
-        if (is_kept or hasattr(fitted, needed)) and not _missing_for(fitted, method):
+        held_out, is_kept = estimate.of(fitted), False
+        if held_out is not None:
+            is_kept = held_out.target is not None or not estimate.needs_target
+        is_kept |= fitted._kept_residuals(estimate.name) is not None
+        if is_kept and not _missing_for(fitted, method):
             return method
     raise ValueError(
         "Intervals and prediction sets need held-out rows, and this "
@@ -118,12 +123,12 @@ def _missing_for(fitted, method):
     """The settings of fit that a method needs and that are missing."""
     estimate, missing = interval_methods()[method], []
     is_kept = fitted._kept_residuals(estimate.name) is not None
-    if not (is_kept or hasattr(fitted, estimate.path)):
+    if not is_kept and estimate.of(fitted) is None:
         missing.append(f"{estimate.parameter}={estimate.switched_on}")
     if method == "jackknife+":
-        if fitted._data is None and hasattr(fitted, "center_indices_"):
+        if fitted.record_.data is None and "center_indices_" in fitted.record_.more:
             missing.append("n_centers=None, since centres are the only rows kept")
-        elif fitted._data is None:
+        elif fitted.record_.data is None:
             missing.append("keep_data=True")
         elif not _keeps_rows(fitted):
             missing.append('a kernel other than "precomputed", which is not kept')
@@ -132,7 +137,8 @@ def _missing_for(fitted, method):
 
 def _keeps_rows(fitted):
     """Whether rows of X are kept; a precomputed kernel is put away."""
-    return fitted._data is not None and getattr(fitted, "X_fit_", True) is not None
+    record = fitted.record_
+    return record.data is not None and record.more.get("X_fit_", True) is not None
 
 
 def _expected_sizes(fitted, X, predictions, held_out, method):
@@ -141,16 +147,16 @@ def _expected_sizes(fitted, X, predictions, held_out, method):
     Shapes: predictions (n_samples[, n_targets]), returned (n_held_out[, n_targets]),
     (n_samples[, n_targets]).
     """
-    indices = getattr(fitted, interval_methods()[method].indices, None)
-    if indices is None or not _keeps_rows(fitted):
+    estimate = interval_methods()[method].of(fitted)
+    if estimate is None or estimate.indices is None or not _keeps_rows(fitted):
         return sizes_by_prediction(held_out, predictions)
-    samples, residuals = np.hstack(indices), held_out.residuals
+    samples, residuals = np.hstack(estimate.indices), held_out.residuals
     rows, X = on_kept_columns(fitted, samples, X)
-    forest = partial(fitted_sizes, seed=fitted._seed, n_jobs=fitted.n_jobs)
+    forest = partial(fitted_sizes, seed=fitted.record_.seed, n_jobs=fitted.n_jobs)
     units = samples if held_out.units is None else held_out.units
     by_target = [
         (
-            held_out_sizes(forest, rows, errors, units, fitted._seed),
+            held_out_sizes(forest, rows, errors, units, fitted.record_.seed),
             forest(rows, errors)(X),
         )
         for errors in residuals.reshape(len(residuals), -1).T
@@ -163,7 +169,7 @@ def _expected_sizes(fitted, X, predictions, held_out, method):
 
 def on_kept_columns(fitted, samples, X):
     """Some training rows and the rows of X, on the columns that fit has kept."""
-    X, data = to_numpy(new_rows(fitted, X)), fitted._data
+    X, data = to_numpy(new_rows(fitted, X)), fitted.record_.data
     design = data.observed.design
     if design is None:  # kernel machines put it away, and keep rows as passed
         return to_numpy(rows_in(fitted.X_fit_, samples)), X
@@ -212,12 +218,12 @@ def cv_plus(fitted, copies, X, coverage):
     """CV+ intervals from the copies of all folds, (n_samples[, n_targets], 2)."""
     check_usable(fitted)
     coverage = checked_coverage(coverage)
-    if fitted._groups is not None:
+    if fitted.record_.groups is not None:
         raise ValueError(
             "method='cv+' treats rows one by one, but fit was passed groups: use "
             "method='cv'."
         )
-    held_out = held_out_rows(fitted, ESTIMATES["cv"])
+    held_out = held_out_rows(fitted, fitted.record_["cv"])
     sizes = list(map(len, fitted.cv_indices_))
     fold = np.repeat(np.arange(len(sizes)), sizes)
     predictions = np.stack([copy.predict(X) for copy in copies])
@@ -244,7 +250,7 @@ def without_rows(fitted):
 def interval_methods():
     """The estimate from which each method of intervals takes held-out residuals."""
     estimates = {
-        name: estimate for name, estimate in ESTIMATES.items() if estimate.residuals
+        name: estimate for name, estimate in ESTIMATES.items() if estimate.has_residuals
     }
     built_in = {
         name: estimates.pop(name) for name in ("loo", "cv", "risk") if name in estimates

@@ -21,5 +21,5 @@ def sets_of(fitted, X, coverage, method):
     estimate = interval_methods()[source_of_predictions(fitted)]
     held_out = fitted._kept_residuals(estimate.name)
     if held_out is None:
-        held_out = held_out_scores(fitted, estimate)
+        held_out = held_out_scores(fitted, estimate.of(fitted))
     return sets_around(fitted.predict_proba(X), held_out, coverage, method)

@@ -13,20 +13,38 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ...optim.arrays import design_of
 from ...optim.losses import SquaredError
 from ...optim.namespaces import dtype_of, is_on_device
+from ...records.descriptors import recorded
+from ...records.record import Record
 from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validated_target, validated_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validated
-from ..devices import COEFFICIENTS, converted, of_record, of_rows
+from ..devices import converted, of_record, of_rows
 from ..docstrings import INTERVALS, documented
-from ..estimates.fitted_state import MOST_KEPT, FittedState, checked_iterate
+from ..estimates.fitted_state import MOST_KEPT, HoldsRecord, checked_iterate
 from ..estimates.left_out import coefficients_without_rows
 from ..estimates.recording import RecordsTrajectory
 from ..parameters import takes_coverage
 from .prediction_intervals import intervals_of
 
 
-class RecordedModel(FittedState):
+class RecordedModel(HoldsRecord):
     """Any of the iterates that ``fit`` has recorded."""
+
+    loo_path_ = recorded(
+        lambda record: record["loo"].path, "Leave-one-out error.", "loo"
+    )
+    loo_se_path_ = recorded(
+        lambda record: record["loo"].se_path, "Standard error of ``loo_path_``.", "loo"
+    )
+    loo_prediction_path_ = recorded(
+        lambda record: record["loo"].prediction, "Predictions of left-out rows.", "loo"
+    )
+    loo_indices_ = recorded(
+        lambda record: record["loo"].indices, "The rows that are left out.", "loo"
+    )
+    loo_target_ = recorded(
+        lambda record: record["loo"].target, "Targets of the left-out rows.", "loo"
+    )
 
     _held_out_estimator = RecordsTrajectory._held_out_estimator
     _left_to_compare = RecordsTrajectory._left_to_compare
@@ -46,9 +64,12 @@ class RecordedModel(FittedState):
             in use.
         """
         check_usable(self)
-        if self._dropped:
-            return np.array([self.iteration_])
-        return np.arange(self.n_iter_ + 1)
+        record = self.record_
+        if record.iterates is None:
+            return np.array([record.iteration])
+        if record.iterates.kept is None:
+            return np.arange(record.n_iter + 1)
+        return record.iterates.kept
 
     def _linear_predictor(self, X):
         """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
@@ -58,7 +79,8 @@ class RecordedModel(FittedState):
         """Linear predictors of all iterates that are kept, one after the other."""
         X = new_rows(self, X)
         self._check_has_record()
-        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
+        iterates = self.record_.iterates
+        for coef, intercept in zip(iterates.coef, iterates.intercept):
             yield self._predictor(X, coef, intercept)
 
     def _predictor(self, X, coef, intercept):
@@ -152,19 +174,18 @@ class RecordedModel(FittedState):
             If there is no such iterate, or its coefficients were not kept (see
             :meth:`recorded_iterations`).
         """
-        t, row = checked_iterate(self, t)
-        stopped = copy(self)
-        if self._dropped:  # there is no other
-            return stopped
-        stopped.iteration_ = t
-        stopped._take_coefficients(row)
+        t, stopped = checked_iterate(self, t), copy(self)
+        stopped.record_ = self._record_at(self.record_, t)
         stopped._keep_predictions(MOST_KEPT)
         return stopped
 
-    def _take_coefficients(self, row):
-        """Use one row of the coefficients that are kept."""
-        self.coef_ = self.coef_path_[row].copy()
-        self.intercept_ = self.intercept_path_[row]
+    def _record_at(self, record, t):
+        """A record with iterate t in use."""
+        return record.at(t)
+
+    def _record_with_rows(self, converter):
+        """The record with rows of X that are kept as they were passed converted."""
+        return self.record_
 
 
 class RecordedRegressor(RegressorMixin, RecordedModel):
@@ -303,10 +324,10 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
     def _trial_estimator(self, y):
         """An example of :meth:`_held_out_estimator`, made from targets."""
-        return as_fitted(self._held_out_estimator(np.asarray(y), t=0))
+        return self._held_out_estimator(np.asarray(y), t=0)
 
 
 def as_fitted(trial):
     """A trial estimator that counts as fitted."""
-    vars(trial).update(dict.fromkeys(COEFFICIENTS))
+    trial.record_ = Record(iterates=None, iteration=0, iterate=None, n_iter=0)
     return trial

@@ -45,22 +45,30 @@ class ComparedModel(BaseEstimator):
         strengths = self._spec().strengths
         if np.ndim(strengths.values) == 0 and not strengths.is_path:
             return {}
-        if t % (self.n_iter_ + 1) == 0:
-            # No strength has been used at a start that the first update changes. A path
-            # of the lasso begins at its solution: all coefficients are zero.
-            for path in (vars(self).get("coef_path_"), self.intercept_path_):
-                if path is None or not np.array_equal(path[:1], path[1:2]):
-                    return {}
-        return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
+        if t % (self.n_iter_ + 1) == 0 and not self._begins_at_solution():
+            return {}
+        return {strengths.name: float(self.record_.strengths[strengths.name][t])}
+
+    def _begins_at_solution(self):
+        """Whether the first update changes nothing, as on a path of the lasso.
+
+        All coefficients are zero then, and the first strength has been used.
+        """
+        iterates = self.record_.iterates
+        return all(
+            np.array_equal(values[:1], values[1:2])
+            for values in (iterates.coef, iterates.intercept)
+        )
 
     def _ended_by(self):
         """The Limit that has ended the run (strengths, max_iter), or None."""
-        strengths, last = self._spec().strengths, self._phases[-1]
-        if len(self._phases) < len(strengths):
+        strengths, phases = self._spec().strengths, self.record_.phases
+        last = phases[-1]
+        if len(phases) < len(strengths):
             return None
         is_short = last.n_updates >= self.max_iter
         unit = "passes" if last.first_update.n_batches else "updates"
-        values = getattr(self, f"{strengths.name}_path_")
+        values = self.record_.strengths[strengths.name]
         few = f"max_iter={self.max_iter} may be too small"
         if not self.standardize:
             few += (
@@ -78,7 +86,8 @@ class ComparedModel(BaseEstimator):
 
     def _default_patience(self):
         """Iterates without an improvement after which ``patience="auto"`` stops."""
-        return self._spec().patience(vars(self).get("_phases", ()))
+        record = vars(self).get("record_")
+        return self._spec().patience(record.phases if record is not None else ())
 
     def _price(self, n_rows, n_columns, n_outputs):
         """The Price of a run on data of a shape."""
@@ -104,6 +113,6 @@ class ComparedModel(BaseEstimator):
     @of_record
     def _held_out_losses(self, name, y):
         """HeldOutLosses of "loo" or "cv", or None without held-out predictions."""
-        if self._row_weights is None:  # of a summary, or of rows on workers
+        if self.record_.weights is None:  # of a summary, or of rows on workers
             return None
         return held_out_losses_of(self, ESTIMATES[name], y)

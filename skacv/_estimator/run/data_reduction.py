@@ -25,16 +25,16 @@ from .plan import sees_moments_alone
 def reduce_data(estimator, run, data, folds, recorded):
     """The data of a run, and the folds as their rows: fewer, where that saves time."""
     # For fewer rows than columns, or estimates that need moments alone. ``recorded`` is
-    # the estimator, if the run continues its record, else None.
+    # the record that the run continues, or None.
     if data.problem.design.is_on_device:
         # Products cost little there, and a basis of the rows would be as large as X.
         return data, folds
-    if recorded is not None and recorded.coef_path_.shape[-1] != len(data.center):
+    if recorded is not None and recorded.iterates.coef.shape[-1] != len(data.center):
         return data, folds  # no run can continue that record
     spec, n_rows, n_features = run.spec, len(data.rows), len(data.center)
     # An update of the run, and the first of every recorded phase.
     updates = [spec.solver.update(n_rows)]
-    for phase in recorded._phases if recorded is not None else ():
+    for phase in recorded.phases if recorded is not None else ():
         updates.append(phase.first_update)
     if n_rows < n_features:
         rotated = _in_row_space(estimator, run, data, folds, recorded, updates)
@@ -70,7 +70,7 @@ def _in_row_space(estimator, run, data, folds, recorded, updates):
         return None
     if not all(update.is_rotation_invariant for update in updates):
         return None
-    for phase in recorded._phases if recorded is not None else ():
+    for phase in recorded.phases if recorded is not None else ():
         if not phase.penalty.on(features).is_rotation_invariant:
             return None
     if not rotation_pays(run, data, len(folds)):

@@ -23,14 +23,18 @@ from ...optim.blocks import threads_for
 from ...optim.contraction import Shares
 from ...optim.design import ROUNDINGS
 from ...optim.trajectory import Trajectory, n_planned_updates, phases_up_to
+from ...records.descriptors import recorded
+from ...records.paths import CoefPath
+from ...records.record import Record
 from ...risk.left_out.replicas import replicas_at_a_time
 from ...risk.left_out.side_runs import SideFolds
+from ..data.checks import NAMES
 from ..data.row_space import phases_on
 from ..data.training_data import column_data, replace_fitted
-from ..devices import attributes_on_device_of, in_numpy
+from ..devices import devices_of, in_numpy
 from ..estimates.fitted_state import MOST_KEPT
 from ..estimates.folds import routing_of, unseen_folds
-from ..estimates.readers import ESTIMATES, read
+from ..estimates.readers import ESTIMATES, read_estimates
 from ..parameters import are_same, snapshot
 from .compared import ComparedModel
 from .data_reduction import reduce_data
@@ -67,7 +71,7 @@ class FitRun:
     live: Any = None  # the run so far
     trajectory: Any = None  # its record, without iterates that patience discards
     best: int | None = None  # the best iterate, if the run is evaluated as it goes
-    # Fitted attributes by the name of the estimate, as far as computed.
+    # Estimates by name, as far as computed.
     computed: dict = field(default_factory=dict)
     # State of the estimates of a run in stages since they were last computed. Other
     # runs are read as a whole, and so to the last digit like one longer run.
@@ -78,6 +82,20 @@ class FitRun:
 
 class TrajectoryModel(CallbackSupportMixin, ComparedModel):
     """Base class of models that record their trajectory and estimate its risk."""
+
+    intercept_ = recorded(
+        lambda record: record.iterate.intercept, "Intercept of the iterate in use."
+    )
+    intercept_path_ = recorded(
+        lambda record: record.iterates and record.iterates.intercept,
+        "Intercept of every iterate.",
+    )
+    objective_path_ = recorded(
+        lambda record: record.objective_path,
+        "Mean training loss of every iterate and its penalty.",
+    )
+    step_size_ = recorded(lambda record: record.step_size, "The step size of the run.")
+    _loss = recorded(lambda record: record.loss, "The loss that was minimised.")
 
     # A subclass defines ``_spec()``, a ModelSpec of its run, and ``_encoded_samples(X,
     # y, sample_weight)``, which returns validated Samples and an EncodedTarget.
@@ -193,14 +211,13 @@ class TrajectoryModel(CallbackSupportMixin, ComparedModel):
         run.trajectory = run.live.trajectory
         return planned == run.plan
 
-    def _recorded(self, coef_path, intercept_path, run):
-        """The recorded coefficients, as fitted attributes."""
-        return {
-            "coef_": coef_path[-1].copy(),
-            "intercept_": intercept_path[-1],
-            "coef_path_": coef_path,
-            "intercept_path_": intercept_path,
-        }
+    def _iterates(self, coef_path, intercept_path, run):
+        """The iterates to keep, and the number of the one in use."""
+        return CoefPath(coef_path, intercept_path), run.trajectory.n_updates
+
+    def _results(self, run):
+        """Further results of a run, by the names of their attributes."""
+        return {}
 
     def _warn_of(self, run):
         """Warn about the run."""
@@ -254,49 +271,77 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     with threads_for(run.data.problem.design.shape):
         is_over = estimator._go_on(run, planned, progress)
         finished = source.finish(former, run)
-        attributes = read(finished)
-    attributes["step_size_"] = run.plan[0].schedule.step_size
+        record = _record_of(former, run, finished)
+    devices = None
+    if source.is_foreign:
+        devices = devices_of(estimator, source.X, source.y)
     if progress is not None:
-        progress.finish(run.trajectory.coef[-1], attributes)
+        progress.finish(run.trajectory.coef[-1], record.estimates)
     source.warn(former, finished)
-    # The fitted attributes.
-    data = run.data
+    names, _ = _names_and_results(run.data)
+    state = {
+        "record_": record,
+        "_devices": devices,
+        "_live": run if run.settings else None,
+        "_replicas": None,
+        # The rows that partial_fit has added are not those of this fit.
+        "_summary": None,
+    }
+    replace_fitted(estimator, names | state)
+    return is_over, run.estimates
+
+
+def _record_of(estimator, run, finished):
+    """The record of a finished run."""
+    data, trajectory, spec = run.data, run.trajectory, run.spec
+    coef_path, intercept_path = finished.so_far.first(
+        "coef",
+        len(trajectory.coef),
+        lambda part: data.coefficients(trajectory.coef[part]),
+    )
+    iterates, iteration = estimator._iterates(coef_path, intercept_path, finished)
+    values = []
+    for phase in trajectory.phases:
+        value = spec.strengths.value_of(phase.penalty.strength, data)
+        # The start counts with the first strength.
+        values += [value] * (phase.n_updates + (not values))
+    estimates = read_estimates(finished)
+    _, more = _names_and_results(data)
+    phases = trajectory.phases
+    if data.basis is not None:
+        phases = phases_on(phases, len(data.basis), data.has_constant)
     if data.problem.design.is_dual:  # the kernel matrix is computed where it is needed
         kept = replace(data, problem=replace(data.problem, design=None))
     else:  # a machine with centres keeps these alone
         kept = data if not spec.is_dual and estimator.keep_data else None
-    phases = run.trajectory.phases
-    if data.basis is not None:
-        phases = phases_on(phases, len(data.basis), data.has_constant)
-    attributes |= {
-        "_phases": phases,
-        "_seed": run.seed,
-        "_loss": data.problem.loss,
-        "_row_weights": data.sample_weights,
-        "_groups": run.groups,
-        "_has_intercept": bool(estimator.fit_intercept),
-        "_data": kept,
-        "_live": run if run.settings else None,
-        "_columns": data.columns,
-        "_replicas": None,
-        "_residuals_kept": None,
-        # The rows that partial_fit has added are not those of this fit.
-        "_summary": None,
-        "_host_arrays": {},
-        "_is_numpy_view": False,
-    }
-    if source.is_foreign:
-        rows = source.X, source.y
-        attributes = attributes_on_device_of(*rows, estimator, attributes)
-    replace_fitted(estimator, attributes)
-    return is_over, run.estimates
+    return Record(
+        iterates=iterates,
+        iteration=iteration,
+        iterate=iterates.at(iteration),
+        n_iter=trajectory.n_updates,
+        loss=data.problem.loss,
+        classes=more.pop("classes_", None),
+        train_path=finished.train_path,
+        objective_path=finished.objective_path,
+        strengths={spec.strengths.name: np.array(values)},
+        estimates=estimates,
+        phases=phases,
+        seed=run.seed,
+        step_size=run.plan[0].schedule.step_size,
+        weights=data.sample_weights,
+        groups=run.groups,
+        has_intercept=bool(estimator.fit_intercept),
+        columns=data.columns,
+        data=kept,
+        more=more | estimator._results(finished),
+    )
 
 
 def _new_run(estimator, spec, source, params, resume, n_updates):
     """A new run: its data, its plan, and its start, at zero or at the last record."""
-    fitted = vars(estimator)
+    record = vars(estimator).get("record_")
     if spec.is_dual and resume:
-        is_lost = n_updates is None and "dual_coef_" in fitted
+        is_lost = n_updates is None and record is not None
         if estimator._live is not None or is_lost:
             warn(
                 "warm_start=True with other data or parameters than before, or with a "
@@ -306,13 +351,15 @@ def _new_run(estimator, spec, source, params, resume, n_updates):
                 UserWarning,
             )
     # A record of dual coefficients cannot be continued on other rows.
-    if resume and not spec.is_dual and "_seed" in fitted:
-        seed = estimator._seed
+    if resume and not spec.is_dual and record is not None:
+        seed = record.seed
     else:
         seed = int(check_random_state(estimator.random_state).randint(2**31))
     estimates = [e for e in ESTIMATES.values() if e.is_on(estimator)]
     run = FitRun(spec, source, estimates, seed)
-    recorded = estimator if resume and "coef_path_" in fitted else None
+    recorded = None
+    if resume and not spec.is_dual and record is not None and record.dropped is None:
+        recorded = record
     run.data, run.folds, run.groups = source.problem(estimator, run, params, recorded)
     problem = run.data.problem
     shape, done = (problem.design.shape[1], problem.target.shape[1]), []
@@ -338,11 +385,23 @@ def _progress(estimator, source, run, planned):
     data, phases = run.data, run.live.phases
 
     def reconstruct(coef):
-        attributes = in_use(run.spec, *data.coefficients(coef[None]))
-        attributes |= {**data.names, "_loss": data.problem.loss}
-        if not source.is_foreign:
-            return attributes
-        return attributes_on_device_of(source.X, source.y, estimator, attributes)
+        names, more = _names_and_results(data)
+        path = data.coefficients(coef[None])
+        t = run.live.t
+        record = Record(
+            iterates=None,
+            iteration=t,
+            iterate=CoefPath(*path).at(0),
+            n_iter=t,
+            loss=data.problem.loss,
+            classes=more.pop("classes_", None),
+            columns=data.columns,
+            more=more,
+        )
+        devices = None
+        if source.is_foreign:
+            devices = devices_of(estimator, source.X, source.y)
+        return {**names, "record_": record, "_devices": devices}
 
     n_planned = sum(phase.n_updates for phase in run.plan)
     return FitProgress(
@@ -354,10 +413,12 @@ def _progress(estimator, source, run, planned):
     )
 
 
-def in_use(spec, coef_path, intercept_path):
-    """Coefficients of the last row of a path, as fitted attributes."""
-    name = "dual_coef_" if spec.is_dual else "coef_"
-    return {name: coef_path[-1].copy(), "intercept_": intercept_path[-1]}
+def _names_and_results(data):
+    """Names of the columns, and other results that are known before a run."""
+    names, more = {}, {}
+    for name, value in data.names.items():
+        (names if name in NAMES else more)[name] = value
+    return names, more
 
 
 # ---------------------------------------------------------------- slow runs

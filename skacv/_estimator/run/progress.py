@@ -46,21 +46,21 @@ class FitProgress:
     def _print(self, line):
         print(f"[{type(self.estimator).__name__}] {line}")
 
-    def report(self, attributes):
-        """Print estimates of the run."""
+    def report(self, estimates):
+        """Print the estimates of the run, by name."""
         if not self.estimator.verbose:
             return
-        for estimate in ESTIMATES.values():
-            if estimate.path in attributes:
-                path = attributes[estimate.path]
+        for name, estimate in ESTIMATES.items():
+            if name in estimates:
+                path = estimates[name].path
                 self._print(
                     f"after {len(path) - 1} of {self.n_total}, {estimate.label} "
                     f"{path[-1]:.6g}, least {path.min():.6g} at {path.argmin()}"
                 )
 
-    def finish(self, coef, attributes):
-        """Report the end of the run: its last coefficients and fitted attributes."""
-        self.report(attributes)
+    def finish(self, coef, estimates):
+        """Report the end of the run: its last coefficients and its estimates."""
+        self.report(estimates)
         if self.context is not None:
             self.context.call_on_fit_task_end(
                 estimator=self.estimator,

@@ -91,7 +91,7 @@ class TakesSummaries:
             self._fit_to_added_rows()
             return self
         summary = self._summary
-        is_anew = summary is None and "coef_" in vars(self)
+        is_anew = summary is None and "record_" in vars(self)
         if summary is None:
             summary = RowSummary(n_folds_asked(self), n_sampled_asked(self))
         elif summary.n_folds != n_folds_asked(self):
@@ -113,17 +113,16 @@ class TakesSummaries:
     def _fit_to_added_rows(self):
         """Fit to the rows of ``partial_fit``, once."""
         summary = self._summary
-        if summary is None or "n_iter_" in vars(self):
+        if summary is None or "record_" in vars(self):
             return
         try:
             self.fit(summary)
         finally:  # further rows may be added to it
             self._summary = summary
 
-    def _why_missing(self, name):
-        is_fitted = name.endswith("_") and not name.startswith("_")
-        if self._summary is None or "n_iter_" in vars(self) or not is_fitted:
-            return super()._why_missing(name)
+    def _why_missing(self, name, estimate_name):
+        if self._summary is None or "record_" in vars(self):
+            return super()._why_missing(name, estimate_name)
         return (
             "partial_fit has only added rows: partial_fit() without rows, or predict, "
             "fits the model to them"

@@ -11,15 +11,15 @@ def starting_point(recorded, data):
     """Coefficients (t, n_columns, n_outputs) of a record, and phases that led there."""
     problem = data.problem
     shape = problem.design.shape[1], problem.target.shape[1]
-    path = data.iterates(recorded.coef_path_, recorded.intercept_path_)
+    path = data.iterates(recorded.iterates.coef, recorded.iterates.intercept)
     if path.shape[1:] != shape:
         raise ValueError(
             "warm_start=True needs as many features and outputs (targets, or "
-            f"classes) as before: {recorded.n_features_in_} and {path.shape[2]}, got "
-            f"{data.names['n_features_in_']} and {shape[1]}."
+            f"classes) as before: {recorded.iterates.coef.shape[-1]} and "
+            f"{path.shape[2]}, got {data.names['n_features_in_']} and {shape[1]}."
         )
     if _is_path_on(recorded, data, path):
-        return path, data.phases(recorded._phases)
+        return path, data.phases(recorded.phases)
     warn(
         "warm_start=True with other data than before, or another loss, intercept or "
         "standardize: a new trajectory starts from coef_. Its estimates hold if "
@@ -27,7 +27,7 @@ def starting_point(recorded, data):
         UserWarning,
     )
     # On other data: from the iterate in use, after no phases.
-    return path[recorded.iteration_ : recorded.iteration_ + 1], []
+    return path[recorded.iteration : recorded.iteration + 1], []
 
 
 def as_recorded(plan, done, dtype):
@@ -58,15 +58,15 @@ def _is_path_on(recorded, data, path):
     """Whether the recorded training errors are those of ``path`` on these data."""
     # Only shifts of X and y that an intercept absorbs leave the errors unchanged, and
     # those do not change the trajectory either.
-    if recorded._has_intercept != (data.is_centered or data.has_constant):
+    if recorded.has_intercept != (data.is_centered or data.has_constant):
         return False
-    before, columns = recorded._columns, data.columns
+    before, columns = recorded.columns, data.columns
     if not data.is_centered and before.centers != columns.centers:
         return False
     # A difference that is rounding in single precision as well.
     if not np.allclose(before.scale, columns.scale, rtol=1e-6, atol=0):
         return False
-    problem, train = data.problem, recorded.train_path_
+    problem, train = data.problem, recorded.train_path
     ends = [problem.mean_loss(problem.design.dot(path[t])) for t in (0, -1)]
-    tolerance = np.sqrt(np.finfo(recorded.coef_path_.dtype).eps) * train[0]
+    tolerance = np.sqrt(np.finfo(recorded.iterates.coef.dtype).eps) * train[0]
     return np.allclose(ends, train[[0, -1]], rtol=0, atol=tolerance)

@@ -1,0 +1,69 @@
+"""The iterates that a run has recorded, by what they are made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Line(NamedTuple):
+    """One iterate of a linear model, or of a kernel machine with dual coefficients.
+
+    Shapes: coef (n_features,) or (n_outputs, n_features), of a kernel machine
+    (n_rows,) or (n_rows, n_outputs); intercept () or (n_outputs,).
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class CoefPath:
+    """Coefficients and intercepts of the iterates that are kept.
+
+    Shapes: coef (n_kept, ...), intercept (n_iterates, ...), kept (n_kept,).
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    # Numbers of the iterates whose coefficients are kept, in order; None: all are.
+    kept: np.ndarray | None = None
+
+    def at(self, t):
+        """Iterate t, of its own memory."""
+        row = t if self.kept is None else np.searchsorted(self.kept, t)
+        return Line(self.coef[row].copy(), self.intercept[t])
+
+
+@dataclass(frozen=True, eq=False)
+class ParamsPath:
+    """Parameters of every iterate, in the containers of another library."""
+
+    params: Any
+    # ``select(params, t)`` are those of iterate t.
+    select: Callable
+    kept = None  # all are
+
+    def at(self, t):
+        """Parameters of iterate t."""
+        return self.select(self.params, t)
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """The stages of a model that was fitted stage by stage."""
+
+    # ``model.at(t)`` is an estimator with the first t stages.
+    model: Any
+    n_stages: int
+
+    @property
+    def kept(self):
+        """The numbers of stages that are available, in order."""
+        recorded = self.model.stages.recorded()
+        return recorded[recorded <= self.n_stages]
+
+    def at(self, t):
+        """The estimator with the first t stages."""
+        return self.model.at(t)
