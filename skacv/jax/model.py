@@ -33,6 +33,11 @@ def along(step, read, carry, n_steps):
     )
 
 
+def params_at(path, t):
+    """Parameters of iterate t."""
+    return jax.tree.map(lambda array: array[t], path)
+
+
 @dataclass(frozen=True)
 class JaxBackend(Backend):
     """A carry is the parameters and the state of the optimiser.
@@ -133,9 +138,7 @@ class JaxBackend(Backend):
             batches = jnp.asarray(padded_batches(batches, len(y)))
         return JaxRows(X, y, batches)
 
-    @staticmethod
-    def iterate(path, t):
-        return jax.tree.map(lambda array: array[t], path)
+    iterate = staticmethod(params_at)
 
 
 @jax.jit

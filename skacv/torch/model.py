@@ -14,6 +14,11 @@ from .losses import row_loss
 from .updates import Updates, check_elementwise
 
 
+def params_at(path, t):
+    """Parameters of iterate t."""
+    return {name: value[t] for name, value in path.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class TorchBackend(Backend):
     """A carry is :class:`Updates`, which are changed in place."""
@@ -106,6 +111,4 @@ class TorchBackend(Backend):
             batches = [torch.as_tensor(rows, device=X.device) for rows in batches]
         return TensorRows(X, y, batches)
 
-    @staticmethod
-    def iterate(path, t):
-        return {name: value[t] for name, value in path.items()}
+    iterate = staticmethod(params_at)
