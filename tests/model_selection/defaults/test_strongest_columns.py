@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor, Staged
 from skacv.model_selection.defaults import portfolio
-from skacv.model_selection.defaults.portfolio import PORTFOLIOS, TableInfo
 from skacv.model_selection.defaults.strongest_columns import StrongestColumns
+from tests.internals import TASKS, default_members
 
 
 @pytest.fixture
@@ -147,17 +147,15 @@ def test_trees_see_all_of_fewer_columns():
         (2, most + 1, True),
         (1, most + 1, True),
     ):
-        table = TableInfo(n_rows, n_columns, n_targets=1)
-        for task in ("regression", "classification"):
-            for name, estimator, *_ in PORTFOLIOS[task](table):
+        for task in TASKS:
+            for name, estimator in default_members(task, n_rows, n_columns).items():
                 if name.endswith("trees"):
                     assert hasattr(estimator.estimator, "steps") == are_few
 
 
 @pytest.mark.parametrize("n_classes", [2, 10, 11, 40])
 def test_trees_for_many_classes(n_classes, set_globals):
-    table = TableInfo(3000, 20, n_targets=1, n_classes=n_classes)
-    members = {name: model for name, model, *_ in PORTFOLIOS["classification"](table)}
+    members = default_members("classification", 3000, 20, n_classes=n_classes)
     bins = members["boosted trees"].estimator.max_bins
     assert bins == (63 if n_classes > 10 else 255)
     # The nodes of a forest and five copies, with numbers of the classes.
