@@ -19,6 +19,20 @@ from .._compat import available_if, request_of
 from .._typing import Method
 
 
+class SaysWhyMissing:
+    """An object whose error of a method that is not available says why."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError as error:
+            # The condition of the method has raised another one.
+            reason = error.__cause__
+            if reason is None:
+                raise
+            raise AttributeError(f"{error}: {reason}.") from reason
+
+
 def fitted_part(owner):
     """The attribute ``estimator_`` of a fitted object, or NotFittedError."""
     # First, since scikit-learn's check reads the tags of all members.

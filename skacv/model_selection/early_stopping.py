@@ -17,10 +17,9 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
-from .._estimator.delegation import routed
+from .._estimator.delegation import SaysWhyMissing, routed
 from .._estimator.estimates.fitted_state import (
     MOST_OF_CHOICE,
-    WithoutRecord,
     without_record,
 )
 from .._estimator.parameters import set_parameters
@@ -50,11 +49,14 @@ from .select import (
 from .shared import shared_work
 from .trial import leave_out_the_weightless
 
+# Fitted attributes that ``drop_record`` leaves out.
+PATHS = "path_", "member_paths_"
+
 
 class TrajectoryEarlyStoppingCV(
     ChosenIterate,
     ComparedResults,
-    WithoutRecord,
+    SaysWhyMissing,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     ComposedOfMembers,
@@ -375,7 +377,6 @@ class TrajectoryEarlyStoppingCV(
         self._best_indices, self._fold_scores, self._alike = rows, scores, alike
         self._path_error = compared.path_errors[best.member]
         self._corrected, self._held_out_prediction = corrected, held_out
-        self._dropped = ()
         advise(self, selection, data)
         if self.verbose:
             report = FitReport(self, data, selection.candidates)
@@ -466,8 +467,15 @@ class TrajectoryEarlyStoppingCV(
             for name, member in self.members_.items()
             if self.weights_[name] > 0
         }
-        small._drop({"path_", "member_paths_", "_path_error", "_held_out_prediction"})
+        for name in (*PATHS, "_path_error", "_held_out_prediction"):
+            vars(small).pop(name, None)
         return small
+
+    def __getattr__(self, name: str) -> Any:
+        if name in PATHS and "estimator_" in vars(self):
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(f"{message}: drop_record() has dropped it.")
+        return super().__getattr__(name)
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

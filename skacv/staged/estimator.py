@@ -224,7 +224,7 @@ class Staged(
             with suppress(AttributeError):
                 return getattr(self.record_.iterate, name)
         try:
-            return object.__getattribute__(self, name)
+            return super().__getattr__(name)
         except AttributeError as error:
             message = str(error).replace("'Staged'", repr(class_of(self)))
             raise AttributeError(message) from None

@@ -12,6 +12,7 @@ from ...optim.array_path import StoredPath
 from ...records.descriptors import recorded
 from ...records.record import Record
 from ..data.training_data import check_usable
+from ..delegation import SaysWhyMissing
 from ..devices import in_numpy
 from .held_out import OfOneIterate, RunningPath
 from .left_out import held_out_rows, held_out_scores
@@ -25,38 +26,6 @@ MOST_KEPT = 1 << 22
 MOST_RESIDUALS = 1 << 14
 # A chosen iterate keeps its held-out predictions if they are at most so many.
 MOST_OF_CHOICE = 2 * MOST_RESIDUALS
-
-
-class WithoutRecord:
-    """An object whose ``drop_record`` leaves fitted attributes out, as errors say."""
-
-    # Names of the fitted attributes that have been dropped.
-    _dropped: tuple[str, ...] = ()
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return object.__getattribute__(self, name)
-        except AttributeError as error:
-            # Why a method is not available stands in another error.
-            reason = error.__cause__
-            # scikit-learn looks for names of columns in every fit.
-            if name.endswith("_") and name != "feature_names_in_":
-                reason = self._why_missing(name)
-            if reason is None:
-                raise
-            raise AttributeError(f"{error}: {reason}.") from error.__cause__
-
-    def _why_missing(self, name):
-        """Why a fitted attribute is missing, or what to do; None if unknown."""
-        return "drop_record() has dropped it" if name in self._dropped else None
-
-    def _drop(self, names):
-        """Drop the fitted attributes of these names, where they exist."""
-        dropped = sorted(set(names) & vars(self).keys())
-        for name in dropped:
-            delattr(self, name)
-        public = [name for name in dropped if not name.startswith("_")]
-        self._dropped = (*self._dropped, *public)
 
 
 class FoldAttributes:
@@ -82,7 +51,7 @@ class FoldAttributes:
     )
 
 
-class HoldsRecord(FoldAttributes):
+class HoldsRecord(SaysWhyMissing, FoldAttributes):
     """A fitted estimator that holds a :class:`~skacv.records.record.Record`.
 
     It does not depend on the arrays that were passed to fit.
