@@ -148,7 +148,6 @@ def test_what_the_run_that_is_kept_warns_of_is_said(rng):
 
     def read(run):
         warnings.warn(f"gamma {run.estimator.gamma}", UserWarning, stacklevel=2)
-        return {}
 
     X = rng.standard_normal((60, 3))
     kernel = KernelEigenProRegressor(max_iter=60, random_state=0)

@@ -6,6 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from skacv import IterativeRidge, SelfStoppingRegressor, TrajectoryEarlyStoppingCV
 from skacv.optim.design import MatrixDesign
+from skacv.records import HeldOut
 from tests.runs import reading
 
 from .refits import METHODS, drawn, model_of
@@ -67,8 +68,13 @@ def test_auto_takes_the_first_method_that_the_fit_allows(rng):
 def test_an_estimate_that_is_not_registered_is_no_method(rng):
     X, y, X_new = drawn((30, 6), rng)
     model = model_of("gd", risk=True)
-    own = {"residuals": lambda estimator, t: np.arange(30.0)}
-    with reading(lambda run: {"read_path_": np.zeros(2)}, **own):
+
+    def read(run):
+        path, rows = np.zeros(run.trajectory.n_updates + 1), np.arange(30)
+        predictions = np.tile(y - rows, (len(path), 1))
+        return HeldOut(path, path, rows, y, predictions)
+
+    with reading(read, has_residuals=True):
         model.fit(X, y)
         low, high = model.predict_interval(X_new, 0.5, method="read").T
         np.testing.assert_allclose(high - low, 2 * 15)
