@@ -45,7 +45,7 @@ from skacv.model_selection.optimism import (
     mean_over_rest,
     possible_gain,
 )
-from skacv.staged.estimator import recorded as as_staged
+from skacv.staged.estimator import as_staged
 from skacv.staged.run import last_of
 
 __all__ = [

@@ -186,7 +186,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         return validated_rows(self, on_host(X), reset=False)
 
     def _linear_predictor(self, X):
-        return self._predictions(self.params_, self._checked(X))
+        X = self._checked(X)
+        return self._predictions(self.params_, X)
 
     def _linear_predictors(self, X):
         X = self._checked(X)

@@ -34,7 +34,7 @@ from .hinge import Hinge, HingeModel, dense
 from .model import ConvergedModel
 
 
-class Line(NamedTuple):
+class LinearPredictor(NamedTuple):
     """The linear predictors X coef + intercept of a fitted estimator.
 
     The intercept is None if it was not fitted, or is the coefficient of a column of X.
@@ -104,7 +104,7 @@ def line_of(estimator, X, n_outputs):
     # Estimators without that parameter have an intercept.
     has_intercept = getattr(estimator, "fit_intercept", True)
     intercept = np.broadcast_to(intercept, n_outputs) if has_intercept else None
-    return Line(X, coef.T, intercept)
+    return LinearPredictor(X, coef.T, intercept)
 
 
 # -------------------------------------------------------------------- regressors
@@ -293,8 +293,10 @@ def _penalised_intercept(estimator, line):
     coef = np.vstack([line.coef, line.intercept / scaling])
     column = np.full((line.X.shape[0], 1), scaling)
     if sparse.issparse(line.X):
-        return Line(sparse.hstack([line.X, column], format="csr"), coef, None)
-    return Line(np.hstack([line.X, column]), coef, None)
+        return LinearPredictor(
+            sparse.hstack([line.X, column], format="csr"), coef, None
+        )
+    return LinearPredictor(np.hstack([line.X, column]), coef, None)
 
 
 # ------------------------------------------------------ what classifiers share

@@ -22,7 +22,7 @@ from scipy.linalg import pinvh
 from ..optim.arrays import design_of
 from ..optim.einsum import einsum
 from ..optim.losses import Loss
-from .model import ConvergedModel, HeldOut
+from .model import ConvergedModel, LooPredictors
 
 # Largest share of the coefficients that rows on the margin may fix: the mean hinge was
 # 2% off at 3/4, 18% at 5/6.
@@ -66,7 +66,7 @@ class HingeModel(ConvergedModel):
 
 
 def support_stays(model):
-    """Predictors of rows without them, while rows on the margin stay there: HeldOut."""
+    """LooPredictors of rows, while those on the margin stay there."""
     V, S = np.flatnonzero(model.on_margin), np.flatnonzero(model.within)
     features, border = _features(model)
     # K_VV, bordered by the columns that are not penalised, and its (pseudo-)inverse.
@@ -84,7 +84,7 @@ def support_stays(model):
     sizes = design_of(features).squared_row_norms()[S]
     shift[S] = model.derivative[S, 0] * (sizes - explained)
     leverages = model.on_margin.astype(float)[:, None]
-    return HeldOut(model.predictor + shift[:, None], leverages)
+    return LooPredictors(model.predictor + shift[:, None], leverages)
 
 
 def _features(model):

@@ -70,7 +70,7 @@ class ConvergedModel:
         return float(np.sqrt(square / scale)) if scale > 0 else float(square > 0)
 
 
-class HeldOut(NamedTuple):
+class LooPredictors(NamedTuple):
     """Predictors of the rows by the models that never saw them."""
 
     predictor: np.ndarray  # (n_rows, n_outputs)

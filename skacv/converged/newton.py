@@ -23,22 +23,22 @@ import numpy as np
 
 from .expansion import expansion, reduced
 from .hessian import factor, leverages
-from .model import HeldOut
+from .model import LooPredictors
 
 
 def newton_step(model):
-    """One Newton step from theta to the minimum without each row, as HeldOut."""
+    """One Newton step from theta to the minimum without each row, as LooPredictors."""
     leverage, step, drift = _expanded(model)
     check_determined(leverage)
     rest = np.eye(leverage.shape[1]) - leverage
     shift = np.linalg.solve(rest, step[:, :, None])[:, :, 0]
-    return HeldOut(model.predictor + shift, np.einsum("ikk->ik", leverage), drift)
+    return LooPredictors(model.predictor + shift, np.einsum("ikk->ik", leverage), drift)
 
 
 def infinitesimal_jackknife(model):
-    """The minimum without each row, to first order in its weight, as HeldOut."""
+    """The minimum without each row, to first order in its weight, as LooPredictors."""
     leverage, step, drift = _expanded(model)
-    return HeldOut(model.predictor + step, np.einsum("ikk->ik", leverage), drift)
+    return LooPredictors(model.predictor + step, np.einsum("ikk->ik", leverage), drift)
 
 
 def _expanded(model):

@@ -16,7 +16,7 @@ from ..optim.blocks import MEMORY_BYTES
 from ..risk.random_labels import random_signs
 from .expansion import expansion, reduced
 from .hessian import ConjugateGradients, cholesky_factor, factor
-from .model import HeldOut
+from .model import LooPredictors
 from .newton import check_determined, drifts, relative_drift
 
 
@@ -30,7 +30,7 @@ class Probes(NamedTuple):
 
 
 def randomized_leverages(model, probes):
-    """One Newton step without each row, by leverages from random probes, as HeldOut."""
+    """LooPredictors after one Newton step, by leverages from random probes."""
     local, solver = _solved(expansion(model))
     curvature = local.curvature[:, 0, 0]
     # Rows without curvature are probed at the average one. Their leverage is
@@ -57,7 +57,7 @@ def randomized_leverages(model, probes):
     correction = _debiasing(mean_loss, samples, probes.rng)
     by_row = samples.mean(axis=1) / probed * local.derivative[:, 0]
     size = relative_drift(model, by_objective, by_row)
-    return HeldOut(predictor[:, None], share[:, None], size, correction)
+    return LooPredictors(predictor[:, None], share[:, None], size, correction)
 
 
 def _solved(local):

@@ -40,7 +40,7 @@ def estimates_of(estimator, spec, trajectory, data, values):
         by_fold = data.problem.reported_losses(values)[:, 1:] / weights
         path, se = mean_with_error(by_fold, weights)
         estimates["cv"] = HeldOut(path, se, more={"fold_path": by_fold})
-    for name, read in (("loo", read_leave_one_out), ("risk", read_risk)):
+    for name, read in (("loo", leave_rows_out), ("risk", read_risk)):
         if is_requested(name, estimator):
             estimates[name] = read(estimator, spec, trajectory, data)
     return estimates
@@ -51,7 +51,7 @@ def is_requested(name, estimator):
     return ESTIMATES[name].setting(estimator) not in (False, None, "auto")
 
 
-def read_leave_one_out(estimator, spec, trajectory, data):
+def leave_rows_out(estimator, spec, trajectory, data):
     """The leave-one-out estimate, from ``loo`` random rows."""
     problem = data.problem
     n_rows = problem.groups.n_rows

@@ -50,7 +50,7 @@ def choose_criteria(owner, data, candidates):
             if isinstance(candidate.model, Staged):
                 candidate.model._check_loss_chooses()
         of_iterates = PathCriterion(
-            estimate.name, estimate, data.y, stage=estimate.stage
+            estimate.name, estimate, data.y, growth=estimate.growth
         )
     else:
         routed = {} if data.routed is None else data.routed["criterion"]["score"]

@@ -124,7 +124,7 @@ class Criterion:
     # The end of a fit with ``time_limit``.
     deadline: Any = None
     # The smallest factor by which a run grows before it is evaluated again.
-    stage: float = 2.0
+    growth: float = 2.0
     # 1 if smaller is better, else -1.
     sign = 1.0
 

@@ -15,7 +15,7 @@ from .._estimator.estimates.recording import (
     check_records_trajectory,
 )
 from .._estimator.parameters import is_auto
-from ..staged.estimator import recorded
+from ..staged.estimator import as_staged
 from ..staged.run import cloned
 from .criteria import scorer_of
 from .defaults.portfolio import PORTFOLIOS
@@ -138,7 +138,7 @@ class ComposedOfMembers(Composition):
                 break
             name, member = pair
             if not isinstance(member, RecordsTrajectory):
-                member = recorded(member, n_jobs)
+                member = as_staged(member, n_jobs)
             members.append((name, member))
         if not are_pairs:
             raise ValueError(

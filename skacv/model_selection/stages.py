@@ -267,7 +267,7 @@ class Stages:
             stopping = Patience(patience).follow(values)
             # As far as it takes to end, if nothing improves.
             n_more = stopping.n_left if np.isfinite(stopping.n_left) else 0
-            n_updates = max(n_updates + n_more, ceil(self.criterion.stage * n_updates))
+            n_updates = max(n_updates + n_more, ceil(self.criterion.growth * n_updates))
             pays = ended_runs is None or self._may_pay(run, ended_runs)
             is_over = stopping.has_ended or not pays or run.go_on(n_updates)
         run.end()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Line(NamedTuple):
+class LinearIterate(NamedTuple):
     """One iterate of a linear model, or of a kernel machine with dual coefficients.
 
     Shapes: coef (n_features,) or (n_outputs, n_features), of a kernel machine
@@ -33,7 +33,7 @@ class CoefPath:
     def at(self, t):
         """Iterate t, of its own memory."""
         row = t if self.kept is None else np.searchsorted(self.kept, t)
-        return Line(self.coef[row].copy(), self.intercept[t])
+        return LinearIterate(self.coef[row].copy(), self.intercept[t])
 
 
 @dataclass(frozen=True, eq=False)

@@ -289,22 +289,22 @@ class StagedAdapter(ABC):
         """A fitted estimator with the first ``t`` stages, which it shares."""
 
     @abstractmethod
-    def predictions(self, X, first, last, side_runs=None):
+    def predictions(self, X, first, last, former_sums=None):
         """Values of :func:`response_of` at stages ``first + 1`` to ``last``.
 
-        The second result is passed as ``side_runs`` where X is predicted from ``last``
-        on. Shapes: returned (last - first, n_samples, ...), and for several labels in a
-        row (last - first, n_samples, n_labels), the probability of each.
+        The second result is passed as ``former_sums`` to predict X from ``last`` on.
+        Shapes: returned (last - first, n_samples, ...), and for several labels in a row
+        (last - first, n_samples, n_labels), the probability of each.
         """
 
-    def predictions_to(self, X, first, last, side_runs=None):
+    def predictions_to(self, X, first, last, former_sums=None):
         """As :meth:`predictions`; stages after the last one predict as the last."""
         stages = np.minimum(np.arange(first, last), self.n_stages - 1)
         begin = stages[0]
-        predictions, side_runs = self.predictions(
-            X, begin, stages[-1] + 1, side_runs if begin == first else None
+        predictions, former_sums = self.predictions(
+            X, begin, stages[-1] + 1, former_sums if begin == first else None
         )
-        return predictions[stages - begin], side_runs
+        return predictions[stages - begin], former_sums
 
 
 class WarmStart(StagedAdapter):
@@ -348,7 +348,7 @@ class OneClass(StagedAdapter):
     def at(self, t):
         return self.estimator
 
-    def predictions(self, X, first, last, side_runs=None):
+    def predictions(self, X, first, last, former_sums=None):
         values = self.estimator.predict_proba(X)
         if self.response != "predict_proba" and values.shape[1] == 2:
             values = values[:, 1] - values[:, 0]  # a decision for the second class

@@ -53,14 +53,14 @@ class Averages(WarmStart):
     # A longer average is hardly ever worse: its best stage is one by chance.
     patience = None
 
-    def predictions(self, X, first, last, side_runs=None):
-        if side_runs is None:
-            side_runs = sum(self.members_on(X, 0, first))
+    def predictions(self, X, first, last, former_sums=None):
+        if former_sums is None:
+            former_sums = sum(self.members_on(X, 0, first))
         means = []
         for t, prediction in enumerate(self.members_on(X, first, last), first + 1):
-            side_runs = side_runs + prediction
-            means.append(side_runs / t)
-        return np.stack(means), side_runs
+            former_sums = former_sums + prediction
+            means.append(former_sums / t)
+        return np.stack(means), former_sums
 
     @abstractmethod
     def members_on(self, X, first, last):
@@ -170,7 +170,7 @@ class RefitAdapter(Ensemble):
             setattr(stopped, name, getattr(stopped, name)[:t])
         return stopped
 
-    def predictions(self, X, first, last, side_runs=None):
+    def predictions(self, X, first, last, former_sums=None):
         cached = copy(self.estimator)
         # Every stage is a median over all of its members.
         cached.estimators_ = [CachedPredictor(e) for e in cached.estimators_[:last]]
@@ -242,7 +242,7 @@ class SnapshotAdapter(StagedAdapter):
                 return
             self.copies[t + 1] = deepcopy(self.estimator)
 
-    def predictions(self, X, first, last, side_runs=None):
+    def predictions(self, X, first, last, former_sums=None):
         missing = set(range(first + 1, last + 1)) - self.copies.keys()
         if missing:
             raise ValueError(
@@ -343,7 +343,7 @@ class FeatureMachines(WarmStart):
         stopped.n_iter_ = stopped.iteration_ = t
         return stopped
 
-    def predictions(self, X, first, last, side_runs=None):
+    def predictions(self, X, first, last, former_sums=None):
         response = response_of(self.estimator)
         return np.stack(list(self.estimator._staged(X, response, first, last))), None
 
@@ -465,18 +465,18 @@ class PerOutput(StagedAdapter):
             fitted.classes_ = [output.classes_ for output in outputs]
         return fitted
 
-    def predictions(self, X, first, last, side_runs=None):
-        side_runs = side_runs or [None] * len(self.outputs)
-        values, side_runs = zip(
+    def predictions(self, X, first, last, former_sums=None):
+        former_sums = former_sums or [None] * len(self.outputs)
+        values, former_sums = zip(
             *(
                 output.predictions_to(X, first, last, sums)
-                for output, sums in zip(self.outputs, side_runs)
+                for output, sums in zip(self.outputs, former_sums)
             )
         )
         if is_classifier(self.estimator):
             classes = [output.fitted().classes_ for output in self.outputs]
-            return label_probabilities(values, classes), list(side_runs)
-        return np.stack(values, axis=-1), list(side_runs)
+            return label_probabilities(values, classes), list(former_sums)
+        return np.stack(values, axis=-1), list(former_sums)
 
 
 ADAPTERS.extend(

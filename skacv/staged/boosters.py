@@ -245,17 +245,17 @@ class SumsOfLeaves(Boosters):
     Shapes: leaves and sums (last - first, n_samples, n_outputs).
     """
 
-    def predictions(self, X, first, last, side_runs=None):
-        if side_runs is None and first:
+    def predictions(self, X, first, last, former_sums=None):
+        if former_sums is None and first:
             # The sums of earlier stages, a block of them at a time.
-            side_runs = self.leaves(X, 0, 1)[0]
-            size = n_stages_per_block(side_runs.size)
+            former_sums = self.leaves(X, 0, 1)[0]
+            size = n_stages_per_block(former_sums.size)
             for begin in range(1, first, size):
                 for values in self.leaves(X, begin, min(begin + size, first)):
-                    side_runs += values
+                    former_sums += values
         sums = self.leaves(X, first, last)
-        if side_runs is not None:
-            sums[0] += side_runs
+        if former_sums is not None:
+            sums[0] += former_sums
         for before, values in pairwise(sums):
             values += before
         predictions = self.response(sums)

@@ -617,7 +617,7 @@ def reconstruct(run, t):
     return {**run.info.names, "record_": record.at(t)}
 
 
-def recorded(estimator, n_jobs=None):
+def as_staged(estimator, n_jobs=None):
     """An estimator that does not record its trajectory, as :class:`Staged`.
 
     The estimator itself is returned if it is a pipeline of one that records, if an

@@ -28,12 +28,12 @@ class Boosting(WarmStart):
 
     grows_by_class = True
 
-    def predictions(self, X, first, last, side_runs=None):
-        begin = 0 if side_runs is None else first
+    def predictions(self, X, first, last, former_sums=None):
+        begin = 0 if former_sums is None else first
         part = self.between(begin, last)
-        if side_runs is not None:  # the initial values of the sums
-            part._baseline_prediction = side_runs  # of histograms
-            part._raw_predict_init = lambda X: side_runs.copy()  # of plain trees
+        if former_sums is not None:  # the initial values of the sums
+            part._baseline_prediction = former_sums  # of histograms
+            part._raw_predict_init = lambda X: former_sums.copy()  # of plain trees
         sums = list(islice(part._staged_raw_predict(X), first - begin, None))
         loss = self.estimator._loss
         if is_classifier(self.estimator):
@@ -77,9 +77,9 @@ class HistBoosting(Boosting):
             for name in read_again:
                 delattr(boosted, name)
 
-    def predictions(self, X, first, last, side_runs=None):
+    def predictions(self, X, first, last, former_sums=None):
         with tree_threads_for(shape_of(X)):
-            return super().predictions(X, first, last, side_runs)
+            return super().predictions(X, first, last, former_sums)
 
     def _first_result(self, name, *args, **settings):
         """The result of the first call of a method of the class."""

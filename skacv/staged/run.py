@@ -203,23 +203,23 @@ class StagedFit:
             fitted = ending_in(self.pipeline, fitted)
         return fitted
 
-    def held_out_predictions(self, first, last, classes, side_runs=None):
+    def held_out_predictions(self, first, last, classes, former_sums=None):
         """Predictions of stages ``first + 1`` to ``last`` for the held-out rows.
 
-        The second result is passed as ``side_runs`` where they are predicted from
+        The second result is passed as ``former_sums`` where they are predicted from
         ``last`` on. Shapes: returned (last - first, n_held_out, ...).
         """
         begin, has_ended = first, first >= self.stages.n_stages
-        if self.offset is not None and (side_runs is None or has_ended):
-            begin, side_runs = 0, self.offset
-        predictions, side_runs = self.stages.predictions_to(
-            self.held_out, begin, last, side_runs
+        if self.offset is not None and (former_sums is None or has_ended):
+            begin, former_sums = 0, self.offset
+        predictions, former_sums = self.stages.predictions_to(
+            self.held_out, begin, last, former_sums
         )
         predictions = predictions[first - begin :]
         if classes is not None:
             fitted = self.stages.fitted()
             predictions = for_all_classes(fitted, predictions, classes)
-        return predictions, side_runs
+        return predictions, former_sums
 
     def staged(self, X, last):
         """Yield predictions of the available stages up to ``last`` for any rows."""
@@ -228,12 +228,12 @@ class StagedFit:
         stages = self.stages.recorded()
         stages = stages[stages <= last]
         size = n_stages_per_block(_num_samples(X))
-        side_runs, reached = None, 0
+        former_sums, reached = None, 0
         for run in np.split(stages, 1 + np.flatnonzero(np.diff(stages) > 1)):
             for block in gen_batches(len(run), size):
                 first, end = run[block][0] - 1, run[block][-1]
-                predictions, side_runs = self.stages.predictions(
-                    X, first, end, side_runs if first == reached else None
+                predictions, former_sums = self.stages.predictions(
+                    X, first, end, former_sums if first == reached else None
                 )
                 reached = end
                 yield from predictions
@@ -331,17 +331,17 @@ class HeldOutStages(RunningPath):
         while 0 < self._next[0] < first:  # stages in between are cheaper than all
             reached, size = self._next[0], n_stages_per_block(self._constant.size)
             self._predict(reached, min(reached + size, first))
-        reached, side_runs = self._next
+        reached, former_sums = self._next
         if reached != first:
-            side_runs = [None] * len(self._folds)
-        predictions, next_side_runs = [], []
-        for fold, sums in zip(self._folds, side_runs):
+            former_sums = [None] * len(self._folds)
+        predictions, next_sums = [], []
+        for fold, sums in zip(self._folds, former_sums):
             values, sums = fold.held_out_predictions(
                 first - 1, last - 1, self._classes, sums
             )
             predictions.append(values)
-            next_side_runs.append(sums)
-        self._next = last, next_side_runs
+            next_sums.append(sums)
+        self._next = last, next_sums
         return np.concatenate(predictions, axis=1)
 
     @property

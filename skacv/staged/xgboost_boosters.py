@@ -121,7 +121,7 @@ class XGBoost(Updated):
         first.load_config(cut.save_config())
         return first
 
-    def predictions(self, X, first, last, side_runs=None):
+    def predictions(self, X, first, last, former_sums=None):
         from xgboost import DMatrix
 
         estimator, booster = self.estimator, self.booster
@@ -135,21 +135,21 @@ class XGBoost(Updated):
         if rows.feature_names is None:  # arrays have none, and a booster needs them
             rows.feature_names = booster.feature_names
         margins = partial(booster.predict, rows, output_margin=True)
-        if first and side_runs is None:
-            side_runs = margins(iteration_range=(0, first))
+        if first and former_sums is None:
+            former_sums = margins(iteration_range=(0, first))
         stages, reads_sums = [], estimator.objective in SUMS
         for t in range(first, last):
-            if side_runs is not None:
-                rows.set_base_margin(side_runs)
+            if former_sums is not None:
+                rows.set_base_margin(former_sums)
             stage = {"iteration_range": (t, t + 1)}
-            side_runs = margins(**stage)
-            stages.append(side_runs if reads_sums else booster.predict(rows, **stage))
+            former_sums = margins(**stage)
+            stages.append(former_sums if reads_sums else booster.predict(rows, **stage))
         predictions = np.stack(stages)
         if estimator.objective == "multi:softmax":
             predictions = softmax(predictions, axis=2)
         elif is_classifier(estimator):
             predictions = of_both_classes(predictions)
-        return predictions, side_runs
+        return predictions, former_sums
 
 
 def _first_update():

@@ -131,7 +131,7 @@ class Estimate:
     applies : callable, default=None
         ``applies(estimator)`` returns whether runs of the estimator have this estimate.
         If not, "auto" is off. None: all have it.
-    stage : float, default=2.0
+    growth : float, default=2.0
         Smallest factor by which a run in stages grows before the estimate is computed
         again: two if it is computed from the whole record again, less if it is updated
         along with the run.
@@ -157,7 +157,7 @@ class Estimate:
     needs_target: bool = False
     switched_on: Any = True
     applies: Callable[[Any], bool] | None = None
-    stage: float = 2.0
+    growth: float = 2.0
     needs: str = "rows"
     is_rotation_invariant: bool = False
 
@@ -271,7 +271,7 @@ ESTIMATES = {
             has_residuals=True,
             needs_target=True,
             switched_on=5,
-            stage=1.25,
+            growth=1.25,
             needs="moments",
             is_rotation_invariant=True,
         ),
