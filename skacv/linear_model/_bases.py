@@ -5,6 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
+from .._estimator.devices import of_record
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.prediction.decisions import RecordedClassifier, label_of
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
@@ -98,6 +99,7 @@ class SquaredErrorRegressor(
         return ModelSpec.of(self, self._penalty, strengths, solver, is_quadratic=True)
 
     @property
+    @of_record
     def risk_gram_(self) -> np.ndarray:
         """Mean products of held-out residuals, of shape (n_iter_ + 1, n_iter_ + 1).
 
