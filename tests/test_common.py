@@ -172,12 +172,12 @@ def of_weights(estimator):
     inner = getattr(estimator, "estimator", None)
     trees = HistGradientBoostingRegressor | HistGradientBoostingClassifier
     if isinstance(inner, trees):
+        # They take no sparse data.
         reason = "folds of repeated rows are not those of weighted rows"
-    elif isinstance(estimator, Staged):
+        return {"check_sample_weight_equivalence_on_dense_data": reason}
+    if isinstance(estimator, Staged):
         reason = "leaves and samples of trees count rows, whatever their weights"
-    elif (
-        hasattr(estimator, "kernel") and str(estimator) != "KernelEigenProClassifier()"
-    ):
+    elif hasattr(estimator, "kernel") and str(estimator) != EXACT:
         # It chooses its iterate by leave-one-out, to which each repetition is a row.
         reason = "leaving out one of repeated rows is not leaving out a weighted row"
     elif getattr(estimator, "solver", None) in ("sgd", "eigenpro"):
