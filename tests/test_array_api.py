@@ -376,6 +376,9 @@ def test_pickled_and_moved(away, rng):
         found = [moved.predict(away(X)), moved.at_iteration(-1).predict(away(X))]
         np.testing.assert_allclose(arrays.to_numpy(found[0]), numbers, rtol=1e-8)
         fitted = clone(model).fit(away(X), away(targets["y"]))
+        if hasattr(fitted, "risk_gram_"):  # as a worker process returns it
+            view = pickle.loads(pickle.dumps(in_numpy(fitted)))
+            np.testing.assert_allclose(view.risk_gram_, expected.risk_gram_, rtol=1e-6)
         back = moving.move_estimator_to(fitted, np, "cpu")
         np.testing.assert_allclose(back.predict(X), numbers, rtol=1e-8)
         if type(away(X)).__module__ == "torch":  # others cannot be pickled

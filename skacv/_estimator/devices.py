@@ -18,7 +18,7 @@ from .._typing import Method
 from ..optim.namespaces import empty, to_device_of
 from ..records.descriptors import Devices, is_movable
 
-# Of a view of an estimator whose fitted arrays are elsewhere.
+# The devices of a NumPy view: it has the arrays of an estimator that is elsewhere.
 ON_HOST = Devices(None, None)
 
 
@@ -69,7 +69,8 @@ def of_rows(method: Method) -> Method:
         devices = vars(self).get("_devices")
         if devices is None and (type(X) is np.ndarray or not is_foreign(X)):
             return method(self, X, *args, **kwargs)
-        if devices is ON_HOST or not getattr(self, "_follows_X", False):
+        is_view = devices is not None and devices.X is None
+        if is_view or not getattr(self, "_follows_X", False):
             return method(self, X, *args, **kwargs)
         if "record_" in vars(self):
             check_same_namespace(
@@ -88,7 +89,7 @@ def of_record(method: Method) -> Method:
     def follows(self, *args, **kwargs):
         devices = vars(self).get("_devices")
         result = method(in_numpy(self), *args, **kwargs)
-        if devices is None or devices is ON_HOST:
+        if devices is None or devices.X is None:  # a pickled view is one, too
             return result
         if isinstance(result, BaseEstimator):
             result._devices = devices

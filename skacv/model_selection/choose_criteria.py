@@ -30,7 +30,7 @@ class Criteria:
     of_members: ScorerCriterion | None = None
     # What is blended; None if one member is kept.
     blend: BlendTask | None = None
-    # Of several members, or of Dask input: the loss of each by its name, and that of
+    # The loss of each of several members, or with Dask input, by its name; and that of
     # all, None if they differ.
     losses: dict | None = None
     shared_loss: Any = None

@@ -15,7 +15,7 @@ class Record:
 
     Parameters
     ----------
-    iterates : CoefPath or None
+    iterates : CoefPath, ParamsPath, Stages or None
         The iterates that are kept; None if only the one in use is left.
     iteration : int
         The iterate in use.
