@@ -16,6 +16,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from skacv import TrajectoryEarlyStoppingCV
+from skacv._estimator.estimates.held_out_predictor import HeldOutPredictor
 from skacv.model_selection.defaults.portfolio import TableInfo, classification
 from skacv.model_selection.mixtures import likeliest_weights
 
@@ -101,7 +102,7 @@ def _on_split(X, y, seed):
     held_out, unseen, labels = {}, {}, np.searchsorted(np.unique(y), y_test)
     for name, member in fitted.items():
         rows, t = np.hstack(member.cv_indices_), member.iteration_
-        of_rows = member._held_out_estimator(member.cv_prediction_path_[t], t)
+        of_rows = HeldOutPredictor.from_model(member, member.cv_prediction_path_[t], t)
         shares = of_rows.predict_proba(None)
         of_label = shares[np.arange(len(rows)), np.searchsorted(np.unique(y), y[rows])]
         held_out[name] = of_label[np.argsort(rows, kind="stable")]

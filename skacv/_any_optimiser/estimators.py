@@ -15,16 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.data.checks import validated_data, validated_rows
+from .._estimator.data.labels import classes_of
 from .._estimator.data.training_data import replace_fitted
 from .._estimator.estimates.folds import routing_of, splitter_of
 from .._estimator.estimates.held_out import held_out_losses_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
 from .._estimator.parameters import to_python_scalar
-from .._estimator.prediction.decisions import (
-    RecordedProbabilisticClassifier,
-    classes_of,
-)
+from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ..records.descriptors import recorded

@@ -13,17 +13,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._compat import class_weights
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import NAMES, check_size, check_target, validated_target
+from .._estimator.data.labels import check_class_weights, classes_of, targets_of
 from .._estimator.data.standardized import AS_PASSED, Standardized
 from .._estimator.data.training_data import (
     ColumnData,
     EncodedTarget,
     Samples,
     column_data,
-)
-from .._estimator.prediction.decisions import (
-    check_class_weights,
-    classes_of,
-    targets_of,
 )
 from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..risk.held_out_rows import LeaveOutRule

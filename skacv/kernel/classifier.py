@@ -9,14 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import StrOptions
+from .._estimator.data.labels import label_of
 from .._estimator.devices import in_numpy, of_record
 from .._estimator.docstrings import CLASSIFIERS, SHARED, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.calibration import scale_of
-from .._estimator.prediction.decisions import (
-    RecordedProbabilisticClassifier,
-    label_of,
-)
+from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._typing import RandomState
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel

@@ -29,12 +29,12 @@ from .._estimator.data.checks import (
     validated_rows,
     validated_weights,
 )
+from .._estimator.data.labels import check_class_weights, label_of
 from .._estimator.data.standardized import Standardized
 from .._estimator.devices import of_rows
 from .._estimator.docstrings import documented
 from .._estimator.parameters import ONE_OR_MORE, are_same, set_parameters, snapshot
 from .._estimator.prediction.calibration import scale_of
-from .._estimator.prediction.decisions import check_class_weights, label_of
 from .._typing import RandomState
 from .._warnings import warn
 from ..risk.held_out_rows import drawn_units

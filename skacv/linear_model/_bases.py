@@ -5,9 +5,10 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
+from .._estimator.data.labels import label_of
 from .._estimator.devices import of_record
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
-from .._estimator.prediction.decisions import RecordedClassifier, label_of
+from .._estimator.prediction.decisions import RecordedClassifier
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
 from .._estimator.prediction.predictions import RecordedRegressor
 from .._estimator.run.fit import TrajectoryModel

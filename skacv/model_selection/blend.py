@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
+from .._estimator.data.labels import indicator_of, label_of
 from .._estimator.devices import is_movable
 from .._estimator.docstrings import INTERVALS, SETS, documented
 from .._estimator.estimates.fitted_state import without_record
 from .._estimator.parameters import set_parameters, takes_coverage
-from .._estimator.prediction.decisions import indicator_of, label_of
 from .._names import did_you_mean
 from ..optim.losses import Loss
 from ..optim.namespaces import to_device_of, to_numpy

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from .._estimator.delegation import class_of
 from .._estimator.estimates.fitted_state import MOST_RESIDUALS
 from .._estimator.estimates.held_out import HeldOutLosses
+from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from ..optim.losses import SquaredError
 from ..risk.held_out_rows import HeldOutResiduals, units_of
 from ..risk.prediction_sets import HeldOutScores
@@ -152,11 +153,11 @@ class Blending(Comparison):
         return weights, (float(score), float(error))
 
     def _held_out_by(self, index, t, rows=slice(None)):
-        """An estimator that predicts these rows, or some, by iterate t of a run."""
+        """The predictor of these rows, or of some, by iterate t of a run."""
         estimator = self.runs[index].estimator
         path = self.criterion.estimate.of(estimator).prediction
         predictions = path[t][self._orders[index][rows]]
-        return estimator._held_out_estimator(predictions, t)
+        return HeldOutPredictor.from_model(estimator, predictions, t)
 
     def _part(self, index, t):
         """The part of one run that the mixture combines."""

@@ -5,7 +5,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import class_weights
 from .._estimator.collections import is_collection
-from .._estimator.prediction.decisions import check_class_weights
+from .._estimator.data.labels import check_class_weights
 from ..staged import Staged
 from ..staged.data import weighing_classes
 from ..staged.run import last_of

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from .._estimator.estimates.recording import evaluated_iterations
 from .criteria import PathCriterion, index_of_least
 from .optimism import (
@@ -137,21 +138,23 @@ class Comparison:
     def held_out_predictions(self):
         """Predictions of the model kept for rows that it was held out of, these rows.
 
-        Both are None if there are no predictions of single rows. A row occurs as often
-        as it was held out. Shapes: returned (n_held_out[, n_outputs]), (n_held_out,).
+        Both are None if there are no predictions of single rows, or only labels. A row
+        occurs as often as it was held out. Shapes: returned (n_held_out[, n_outputs]),
+        (n_held_out,).
         """
         estimator, t = self.runs[self.index].estimator, self.choices[self.index][0]
         estimate = self.criterion.estimate
         held_out = estimate.of(estimator)
         if held_out is None or held_out.prediction is None:
             return None, None
-        predictions, rows = held_out.prediction[t], np.hstack(held_out.indices)
+        predictor = HeldOutPredictor.from_model(estimator, held_out.prediction[t], t)
+        methods = ["predict"]
         if is_classifier(estimator):
-            held_out = estimator._held_out_estimator(predictions, t)
-            has_probabilities = hasattr(held_out, "predict_proba")
-            method = "predict_proba" if has_probabilities else "decision_function"
-            predictions = getattr(held_out, method)(None)
-        return predictions, rows
+            methods = ["predict_proba", "decision_function"]
+        for method in methods:
+            if hasattr(predictor, method):
+                return getattr(predictor, method)(None), np.hstack(held_out.indices)
+        return None, None
 
     def alike(self, losses):
         """The members whose paths are shown in the loss of the one that is kept.

@@ -21,6 +21,7 @@ from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host, with_positive_class
 from .._estimator.delegation import class_of
+from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 from .._estimator.parameters import is_auto, is_off
 from .._names import did_you_mean, question
@@ -263,13 +264,16 @@ class ScorerCriterion(Criterion):
         def check_scores(candidate):
             estimator = candidate.model
             try:
-                scorer(estimator._trial_estimator(y), X, y, **params)
+                trial = HeldOutPredictor.from_targets(estimator, candidate.X, y)
+                scorer(trial, X, y, **params)
             except (TypeError, ValueError, AttributeError, IndexError) as error:
                 # Bad data have an error of their own.
                 estimator._check_data(candidate.X, y)
+                model = class_of(estimator)
+                # Errors of scikit-learn name the class of what is scored.
+                why = str(error).replace(HeldOutPredictor.__name__, model).rstrip(".")
                 raise ValueError(
-                    f"criterion={name} cannot score the predictions of "
-                    f"{class_of(estimator)}: {str(error).rstrip('.')}."
+                    f"criterion={name} cannot score the predictions of {model}: {why}."
                     f"{_for_several_classes(name, estimator, y)}"
                 ) from error
 
@@ -290,7 +294,7 @@ class ScorerCriterion(Criterion):
         score, scores, failed = self.scorer_on(rows), [], []
 
         def score_at(t):
-            return score(estimator._held_out_estimator(predictions[t], t))
+            return score(HeldOutPredictor.from_model(estimator, predictions[t], t))
 
         for t in range(len(predictions)) if iterations is None else iterations:
             result = attempt(score_at, t)
@@ -317,7 +321,8 @@ class ScorerCriterion(Criterion):
         predictions, rows = self._held_out(estimator)
         predictions_t = predictions[t]
         return self.jackknife(
-            lambda kept: estimator._held_out_estimator(predictions_t[kept], t), rows
+            lambda kept: HeldOutPredictor.from_model(estimator, predictions_t[kept], t),
+            rows,
         )
 
     def jackknife(self, predicting, rows):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from .._compat import available_if
-from .._estimator.prediction.decisions import indicator_of, label_of
+from .._estimator.data.labels import indicator_of, label_of
 from .adapter import label_probabilities, response_of
 from .run import for_all_classes, last_of
 

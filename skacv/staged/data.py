@@ -21,9 +21,9 @@ from .._estimator.data.checks import (
     validated_weights,
     with_stand_ins,
 )
+from .._estimator.data.labels import known_labels, targets_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import weights_for
-from .._estimator.prediction.decisions import known_labels, targets_of
 from .._warnings import warn
 from .losses import LogLossOfLabels, WrongLabel
 from .run import ending_in, last_of

@@ -606,7 +606,7 @@ class Staged(
         of_classes, of_target = tags.classifier_tags, tags.target_tags
         if of_classes is not None:  # several labels in a row need probabilities
             of_classes.multi_label |= of_target.multi_output
-            of_classes.multi_label &= self._response() == "predict_proba"
+            of_classes.multi_label &= self._held_out_response == "predict_proba"
             of_target.multi_output = of_classes.multi_label
         return tags
 

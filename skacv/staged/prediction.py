@@ -7,25 +7,23 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._compat import available_if
 from .._estimator.data.checks import (
-    is_indicator,
     names_infinite_columns,
     summed,
     validated_target,
     validated_weights,
 )
+from .._estimator.data.labels import indicator_of, label_of
 from .._estimator.data.training_data import check_usable
 from .._estimator.delegation import fitted_part, routed
 from .._estimator.docstrings import INTERVALS, SETS, documented
 from .._estimator.estimates.fitted_state import MOST_KEPT, HoldsRecord, checked_iterate
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
-from .._estimator.prediction.decisions import indicator_of, label_of
 from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from ..records.descriptors import recorded
@@ -236,7 +234,8 @@ class PredictsByStages(HoldsRecord):
             return indicator_of(response)
         return label_of(response, self.classes_)
 
-    def _response(self):
+    @property
+    def _held_out_response(self):
         """The method by whose values stages are judged."""
         return response_of(last_of(self.estimator))
 
@@ -408,48 +407,3 @@ class PredictsByStages(HoldsRecord):
                 f"rows: use {instead} and add their offsets by hand. The held-out "
                 "predictions cv_prediction_path_ contain it."
             )
-
-    def _held_out_estimator(self, predictions, t):
-        held_out, response = copy(self), self._response()
-        answers = {response: predictions, "predict": self._predicted(predictions)}
-        if response == "predict_proba":
-            answers["decision_function"] = _decisions(predictions, self._is_multilabel)
-        for name, values in answers.items():
-            vars(held_out)[name] = _answer(name, values)
-        return held_out
-
-    def _trial_estimator(self, y):
-        y = np.asarray(y)
-        if not is_classifier(self):
-            # Deviances of counts need means above zero.
-            least, _ = self._adapter().regression_loss().target_range
-            return self._held_out_estimator(y + 1.0 if least == 0 else y, 0)
-        trial = copy(self)
-        trial._is_multilabel = is_indicator(y)
-        if trial._is_multilabel:
-            trial.classes_ = np.arange(y.shape[1])
-            return trial._held_out_estimator(y.astype(np.float64), 0)
-        trial.classes_, label = np.unique(y.ravel(), return_inverse=True)
-        one_hot = np.eye(len(trial.classes_))[label]
-        if self._response() != "predict_proba":
-            one_hot = _decisions(one_hot)
-        return trial._held_out_estimator(one_hot, 0)
-
-
-def _answer(name, values):
-    """A method that returns these values for any rows."""
-
-    def answer(X):
-        return values
-
-    answer.__name__ = name  # scorers look methods up by their names
-    return answer
-
-
-def _decisions(probabilities, is_multilabel=False):
-    """Decisions whose probabilities, or one-hot labels, are passed."""
-    least = np.finfo(probabilities.dtype).tiny
-    if probabilities.shape[1] > 2 and not is_multilabel:
-        return np.log(np.maximum(probabilities, least))
-    positive = probabilities if is_multilabel else probabilities[:, 1]
-    return logit(np.clip(positive, least, 1 - np.finfo(float).eps))

@@ -25,6 +25,7 @@ from ...risk.left_out.methods import (
 )
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
+from .held_out_predictor import HeldOutPredictor
 
 # Leave-one-out needs so many rows: a run is fitted to two or more.
 FEWEST_ROWS = 3
@@ -132,10 +133,10 @@ def held_out_scores(fitted, held_out):
     """HeldOutScores of an estimate, for prediction sets of the iterate in use."""
     t = fitted.iteration_
     targets, predictions = held_out.known_target(), held_out.prediction[t]
-    probabilities = fitted._held_out_estimator(predictions, t).predict_proba(None)
+    predictor = HeldOutPredictor.from_model(fitted, predictions, t)
     labels = np.searchsorted(fitted.classes_, targets)
     units = units_held_out(held_out, fitted.record_.groups)
-    return HeldOutScores.of(probabilities, labels, units)
+    return HeldOutScores.of(predictor.predict_proba(None), labels, units)
 
 
 def units_held_out(held_out, groups):

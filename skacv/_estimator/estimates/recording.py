@@ -1,7 +1,6 @@
 """The interface that TrajectoryEarlyStoppingCV expects of an estimator."""
 
 from abc import abstractmethod
-from copy import copy
 from types import FunctionType
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -59,7 +58,9 @@ class RecordsTrajectory(Protocol):
     estimate off. After ``fit`` there is ``n_iter_``, the index of the last iterate, and
     the fitted attributes of every estimate that is on: for ``loo``, ``loo_path_`` and
     ``loo_se_path_``, each of shape (n_iter_ + 1,), and for scorers
-    ``loo_prediction_path_`` and ``loo_indices_``.
+    ``loo_prediction_path_`` and ``loo_indices_``. Held-out predictions are those of
+    ``predict``; those of a classifier may have a column for each class, and then are
+    those of ``predict_proba``.
 
     See Also
     --------
@@ -188,23 +189,6 @@ class RecordsTrajectory(Protocol):
     def _check_data(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Raise the error that ``fit`` would raise on invalid data."""
         return  # not abstract
-
-    def _held_out_estimator(self, predictions: np.ndarray, t: int) -> Self:
-        """A copy that predicts given held-out predictions, for scorers.
-
-        Shapes: predictions (n_held_out,) or (n_held_out, n_outputs).
-        """
-
-        def predict(X):  # scorers look methods up by their names
-            return predictions
-
-        held_out = copy(self)
-        held_out.predict = predict
-        return held_out
-
-    def _trial_estimator(self, y: Any) -> Self:
-        """An example of :meth:`_held_out_estimator`, made from targets."""
-        return self._held_out_estimator(np.asarray(y), t=0)
 
     def _loss_on(self, X: Any, y: Any) -> Any:
         """The loss of rows, to be compared with that of other estimators."""

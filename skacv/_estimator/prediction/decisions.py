@@ -1,24 +1,29 @@
 """Classifiers with a recorded trajectory."""
 
 from collections.abc import Iterator
-from copy import copy
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from ..._compat import available_if, class_weights
 from ...records.descriptors import recorded
 from ..collections import block_by_block, staged_block_by_block
+from ..data.labels import (
+    check_class_weights,
+    classes_of,
+    known_labels,
+    label_of,
+    targets_of,
+)
 from ..data.training_data import EncodedTarget, validated
 from ..devices import of_rows
 from ..docstrings import SETS, documented
 from ..parameters import takes_coverage
 from .prediction_sets import sets_of
-from .predictions import RecordedModel, as_fitted
+from .predictions import RecordedModel
 
 
 class RecordedClassifier(ClassifierMixin, RecordedModel):
@@ -27,6 +32,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     classes_ = recorded(
         lambda record: record.classes, "Labels of the classes.", of_target=True
     )
+    _held_out_response = "decision_function"
 
     def _encoded_samples(self, X, y, sample_weight):
         """Validated samples, and their classes as the loss needs them."""
@@ -68,27 +74,6 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     def _decision(predictor):
         """(n_samples,) with two classes, else (n_samples, n_classes)."""
         return predictor[:, 0] if predictor.shape[1] == 1 else predictor
-
-    def _held_out_estimator(self, predictions, t):
-        """A copy whose ``decision_function`` returns given values, for scorers."""
-
-        def decision_function(X):  # scorers look methods up by their names
-            return predictions
-
-        held_out = copy(self)
-        held_out.iteration_ = t
-        held_out.decision_function = decision_function
-        return held_out
-
-    def _trial_estimator(self, y):
-        """An example of :meth:`_held_out_estimator`, made from labels."""
-        classes, label = np.unique(np.asarray(y).ravel(), return_inverse=True)
-        decisions = (
-            2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
-        )
-        trial = self._held_out_estimator(decisions, t=0)
-        trial.classes_ = classes
-        return as_fitted(trial)
 
     @block_by_block
     @of_rows
@@ -263,61 +248,3 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
                [False,  True,  True]])
         """
         return sets_of(self, X, coverage, method)
-
-
-def classes_of(estimator, y):
-    """The labels of the classes, and the number of every row's class."""
-    check_classification_targets(y)
-    classes, label = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least two classes (with "
-            f"positive sample_weight), but y has only one class: {classes[0]}."
-        )
-    return classes, label
-
-
-def label_of(decision, classes):
-    """Predicted labels; with two classes the second one for positive decisions."""
-    if decision.ndim == 1:
-        return classes[(decision > 0).astype(int)]
-    return classes[decision.argmax(axis=1)]
-
-
-def indicator_of(probabilities):
-    """Which of several labels a row has: those that are more likely than not.
-
-    Shapes: probabilities and returned (n_samples, n_labels).
-    """
-    return (probabilities > 0.5).astype(np.int64)
-
-
-def known_labels(y, classes):
-    """The number of every row's class, of classes that are known."""
-    y = y.ravel()
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
-    return np.searchsorted(classes, y)
-
-
-def targets_of(label, n_classes, loss):
-    """Labels 0, 1, ... as the targets of a loss, (n_rows, n_outputs)."""
-    negative, positive = loss.labels
-    # Two classes: the second against the first. Several: each against the others.
-    classes = [1] if n_classes == 2 else range(n_classes)
-    return np.where(label[:, None] == np.array(classes), positive, negative)
-
-
-def check_class_weights(weights, classes):
-    """Raise if fewer than two classes have a positive weight."""
-    given = dict(zip(classes.tolist(), weights.tolist()))
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(
-            f"class_weight must be finite and nonnegative, but the weights are {given}."
-        )
-    if np.count_nonzero(weights) < 2:
-        raise ValueError(
-            "class_weight must be positive for at least two classes, but the weights "
-            f"are {given}."
-        )

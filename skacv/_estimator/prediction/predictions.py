@@ -14,7 +14,6 @@ from ...optim.arrays import design_of
 from ...optim.losses import SquaredError
 from ...optim.namespaces import dtype_of, is_on_device
 from ...records.descriptors import recorded
-from ...records.record import Record
 from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validated_target, validated_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validated
@@ -46,7 +45,6 @@ class RecordedModel(HoldsRecord):
         lambda record: record["loo"].target, "Targets of the left-out rows.", "loo"
     )
 
-    _held_out_estimator = RecordsTrajectory._held_out_estimator
     _left_to_compare = RecordsTrajectory._left_to_compare
     _share_work = staticmethod(RecordsTrajectory._share_work)
 
@@ -321,13 +319,3 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         (3, 2, 2)
         """
         return intervals_of(self, X, coverage, method)
-
-    def _trial_estimator(self, y):
-        """An example of :meth:`_held_out_estimator`, made from targets."""
-        return self._held_out_estimator(np.asarray(y), t=0)
-
-
-def as_fitted(trial):
-    """A trial estimator that counts as fitted."""
-    trial.record_ = Record(iterates=None, iteration=0, iterate=None, n_iter=0)
-    return trial

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.metrics import (
     average_precision_score,
     get_scorer,
@@ -15,8 +16,10 @@ from sklearn.model_selection import KFold
 
 from skacv import (
     IterativeRidge,
+    Staged,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
+    TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
 )
 
@@ -146,6 +149,25 @@ def test_callable_scorers_get_the_rows_of_their_predictions(data):
     model = TrajectoryEarlyStoppingCV(ridge, criterion=worst).fit(X, y)
     residuals = model.estimator_.loo_prediction_path_ - y
     np.testing.assert_allclose(model.path_, -np.abs(residuals).max(axis=1))
+
+
+@pytest.mark.parametrize("classifies", [False, True])
+def test_the_own_score_is_that_of_held_out_predictions(classifies, rng):
+    """Also of a model that scores rows of X by itself, as trees do."""
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    y = y > 0 if classifies else y
+    kind = GradientBoostingClassifier if classifies else GradientBoostingRegressor
+    trees = Staged(kind(n_estimators=8, random_state=0), cv=3)
+    named = TrajectoryEarlyStoppingCV(trees, criterion=["r2", "accuracy"][classifies])
+    own = clone(named).set_params(criterion=lambda model, X, y: model.score(X, y))
+    np.testing.assert_array_equal(own.fit(X, y).path_, named.fit(X, y).path_)
+
+
+def test_an_error_of_a_scorer_names_the_model(rng):
+    X = rng.standard_normal((60, 3))
+    model = TrajectoryEarlyStoppingCV(TrajectoryLinearSVC(), criterion="neg_log_loss")
+    with pytest.raises(ValueError, match="TrajectoryLinearSVC has none of the follow"):
+        model.fit(X, X[:, 0] > 0)
 
 
 def test_scorers_get_the_weights_that_they_request(data, rng):

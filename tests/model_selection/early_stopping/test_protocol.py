@@ -1,12 +1,20 @@
 """Estimators of other classes: what they need, by shape or by inheritance."""
 
+from copy import copy
+
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.linear_model import Lasso, LinearRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 
-from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
+from skacv import (
+    IterativeRidge,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLogisticRegression,
+)
 from skacv.model_selection import RecordsTrajectory
 from tests.cases import covering
 from tests.model_selection.cases import NestedLeastSquares
@@ -125,3 +133,95 @@ def test_parameters_of_estimators_without_a_criterion(data):
         with pytest.raises(ValueError, match="Silent does not have") as caught:
             model.fit(X, y)
         assert ("memory matrix" in str(caught.value)) == (criterion == "risk")
+
+
+class Shrunken(RecordsTrajectory, ClassifierMixin, BaseEstimator):
+    """Log odds of two classes along the difference of their means, in ten steps.
+
+    Held-out predictions are labels, or probabilities of the classes.
+    """
+
+    def __init__(self, cv=None, has_probabilities=True):
+        self.cv = cv
+        self.has_probabilities = has_probabilities
+
+    def fit(self, X, y):
+        self.classes_, label = np.unique(y, return_inverse=True)
+        self.n_iter_, self.iteration_ = 10, 10
+        self.cv_indices_ = [np.arange(k, len(X), 3) for k in range(3)]
+        shares = []
+        for rows in self.cv_indices_:
+            kept = np.setdiff1d(np.arange(len(X)), rows)
+            of_fold = self._learn(X[kept], label[kept])
+            shares.append([of_fold._shares(X[rows], t) for t in range(11)])
+        self._learn(X, label)
+        shares, rows = np.concatenate(shares, axis=1), np.hstack(self.cv_indices_)
+        self.cv_prediction_path_ = shares
+        if not self.has_probabilities:
+            self.cv_prediction_path_ = self.classes_[shares.argmax(axis=2)]
+        costs = -np.log(shares[:, np.arange(len(rows)), label[rows]])
+        self.cv_path_, self.cv_se_path_ = costs.mean(1), costs.std(1)
+        return self
+
+    def _learn(self, X, label):
+        learned = copy(self)
+        self.slope_ = learned.slope_ = X[label == 1].mean(0) - X[label == 0].mean(0)
+        return learned
+
+    def _shares(self, X, t):
+        decision = (t - 2) * X @ self.slope_
+        return np.stack([expit(-decision), expit(decision)], axis=1)
+
+    def predict_proba(self, X):
+        return self._shares(X, self.iteration_)
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def at_iteration(self, t):
+        stopped = copy(self)
+        stopped.iteration_ = t
+        return stopped
+
+
+@pytest.fixture
+def labelled(data, rng):
+    X, y = data
+    return X[:, :4], np.array(["no", "yes"])[(y + rng.standard_normal(80) > 0) * 1]
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc", "f1_macro"])
+def test_held_out_predictions_of_a_classifier_may_be_probabilities(scoring, labelled):
+    X, y = labelled
+    model = TrajectoryEarlyStoppingCV(Shrunken(), criterion=scoring).fit(X, y)
+    alone, scorer = Shrunken().fit(X, y), get_scorer(scoring)
+    rows = np.hstack(alone.cv_indices_)
+    for shares, score in zip(alone.cv_prediction_path_, model.path_, strict=True):
+        of_labels = alone.classes_[shares.argmax(axis=1)]
+        given = {"neg_log_loss": shares, "roc_auc": shares[:, 1], "f1_macro": of_labels}
+        sign, metric, kwargs = scorer._sign, scorer._score_func, scorer._kwargs
+        expected = sign * metric(y[rows], given[scoring], **kwargs)
+        assert score == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_array_equal(
+        model.held_out_prediction_[rows], alone.cv_prediction_path_[model.best_iter_]
+    )
+
+
+def test_a_classifier_with_held_out_probabilities_is_blended(labelled):
+    X, y = labelled
+    members = [("own", Shrunken()), ("log", TrajectoryLogisticRegression(cv=3))]
+    model = TrajectoryEarlyStoppingCV(members, criterion="neg_log_loss", rule="blend")
+    model.fit(X, y)
+    assert model.weights_.keys() == {"own", "log"}
+    assert np.isfinite(model.best_score_)
+
+
+def test_held_out_predictions_of_a_classifier_may_be_labels(labelled):
+    X, y = labelled
+    own = Shrunken(has_probabilities=False)
+    model = TrajectoryEarlyStoppingCV(own, criterion="accuracy").fit(X, y)
+    rows, found = np.hstack(model.estimator_.cv_indices_), own.fit(X, y)
+    expected = (found.cv_prediction_path_ == y[rows]).mean(axis=1)
+    np.testing.assert_allclose(model.path_, expected)
+    with pytest.raises(AttributeError, match="predict_proba"):
+        clone(model).set_params(criterion="neg_log_loss").fit(X, y)
