@@ -64,7 +64,8 @@ def test_other_weights_of_one_number(rng):
 def test_losses_of_other_rows_are_of_checked_data(name, rng):
     X, y = good(rng)
     model = clone({**REGRESSORS, **TREES}[name]).fit(X, y)
-    for weights in (-np.ones(N_ROWS), ["1"] * N_ROWS, np.ones((N_ROWS, 1))):
+    all_zero, columns = np.zeros(N_ROWS), np.ones((N_ROWS, 1))
+    for weights in (-np.ones(N_ROWS), ["1"] * N_ROWS, columns, all_zero):
         with pytest.raises(ValueError, match="sample_weight"):
             model.staged_loss(X, y, sample_weight=weights)
     for targets in (y.astype(str), np.full(N_ROWS, None), y[1:]):

@@ -1,7 +1,6 @@
 """Scikit-learn estimators that run any optimiser: the part of all libraries."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from math import ceil
 from numbers import Integral
 from types import SimpleNamespace
@@ -183,11 +182,11 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         check_is_fitted(self)
         return validated_rows(self, on_host(X), reset=False)
 
-    def _linear_predictor(self, X):
+    def _response(self, X):
         X = self._checked(X)
         return self._predictions(self.params_, X)
 
-    def _linear_predictors(self, X):
+    def _responses(self, X):
         X = self._checked(X)
         self._check_has_record()
         for t in range(self.n_iter_ + 1):
@@ -253,32 +252,6 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
 
     def _target(self, y):
         return y.astype(np.float64, copy=False)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict with the iterate in use.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._linear_predictor(X)
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predict with every iterate, including the starting point.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,)
-        """
-        yield from self._linear_predictors(X)
 
 
 class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEstimator):

@@ -60,11 +60,11 @@ class RecordedKernelModel(RecordedModel):
             return record
         return replace(record, more={**record.more, "X_fit_": converter(X)})
 
-    def _linear_predictor(self, X):
+    def _response(self, X):
         """The linear predictor of the iterate in use, (n_samples[, n_outputs])."""
         return self._product(new_rows(self, X), self.dual_coef_) + self.intercept_
 
-    def _linear_predictors(self, X):
+    def _responses(self, X):
         """The linear predictors of every recorded iterate, one after the other."""
         X = new_rows(self, X)
         self._check_has_record()

@@ -16,7 +16,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -29,7 +28,12 @@ from .._estimator.data.checks import (
     validated_rows,
     validated_weights,
 )
-from .._estimator.data.labels import check_class_weights, label_of
+from .._estimator.data.labels import (
+    check_class_weights,
+    decision_of,
+    label_of,
+    probabilities_of,
+)
 from .._estimator.data.standardized import Standardized
 from .._estimator.devices import of_rows
 from .._estimator.docstrings import documented
@@ -264,8 +268,7 @@ class RecursiveFeatureMachine(BaseEstimator):
         ridge = replace(ridge, centers=centers)
         probability_scale = None
         if label is not None:
-            decision, rows = ridge.loo_prediction, ridge.left_out
-            decision = decision[:, 0] if decision.shape[1] == 1 else decision
+            decision, rows = decision_of(ridge.loo_prediction), ridge.left_out
             probability_scale = scale_of(decision, label[rows], weights[rows])
         # Derivatives by standardised columns, not by scaled ones. Those of a constant
         # are rounding errors.
@@ -308,9 +311,9 @@ class RecursiveFeatureMachine(BaseEstimator):
         # Yield what a method gives, by the machines of some rounds.
         check_is_fitted(self)
         X = validated_rows(self, on_host(X), reset=False)
-        of_decision = getattr(self, f"_{response}_of")
+        answer = getattr(self, f"_{response}_of")
         for one in self._rounds[first:last]:
-            yield of_decision(one, one.ridge.predict(one.columns.applied(X)))
+            yield answer(one, one.ridge.predict(one.columns.applied(X)))
 
     @of_rows
     def predict(self, X: Any) -> np.ndarray:
@@ -415,8 +418,8 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
     True
     """
 
-    def _predict_of(self, one, decision):
-        return decision[:, 0] if self._is_1d else decision
+    def _predict_of(self, one, predictor):
+        return predictor[:, 0] if self._is_1d else predictor
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -483,18 +486,14 @@ class RecursiveFeatureMachineClassifier(ClassifierMixin, RecursiveFeatureMachine
     ) -> None:
         set_parameters(self, locals())
 
-    def _decision_function_of(self, one, decision):
-        return decision[:, 0] if decision.shape[1] == 1 else decision
+    def _decision_function_of(self, one, predictor):
+        return decision_of(predictor)
 
-    def _predict_of(self, one, decision):
-        decision = decision[:, 0] if decision.shape[1] == 1 else decision
-        return label_of(decision, self.classes_)
+    def _predict_of(self, one, predictor):
+        return label_of(decision_of(predictor), self.classes_)
 
-    def _predict_proba_of(self, one, decision):
-        decision = one.probability_scale * decision
-        if decision.shape[1] == 1:
-            return expit(decision * [-1, 1])
-        return softmax(decision, axis=1)
+    def _predict_proba_of(self, one, predictor):
+        return probabilities_of(one.probability_scale * decision_of(predictor))
 
     @of_rows
     def predict_proba(self, X: Any) -> np.ndarray:

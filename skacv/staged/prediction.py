@@ -1,31 +1,27 @@
 """Predictions with every stage of a fitted estimator."""
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._compat import available_if
 from .._estimator.data.checks import (
     names_infinite_columns,
     summed,
-    validated_target,
-    validated_weights,
 )
 from .._estimator.data.labels import indicator_of, label_of
-from .._estimator.data.training_data import check_usable
 from .._estimator.delegation import fitted_part, routed
 from .._estimator.docstrings import INTERVALS, SETS, documented
-from .._estimator.estimates.fitted_state import MOST_KEPT, HoldsRecord, checked_iterate
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
+from .._estimator.prediction.predictions import KeepsIterates
 from ..records.descriptors import recorded
 from .adapter import label_probabilities, response_of
 from .averages import MeanOfCopies
@@ -57,7 +53,7 @@ def _has_sets(staged):
     return _inner_has("predict_proba")(staged)
 
 
-class PredictsByStages(HoldsRecord):
+class PredictsByStages(KeepsIterates):
     """Predictions by the stages in use, and by every number of stages."""
 
     estimator_ = recorded(
@@ -97,11 +93,7 @@ class PredictsByStages(HoldsRecord):
         -------
         ndarray of int
         """
-        check_usable(self)
-        record = self.record_
-        if record.iterates is None:
-            return np.array([record.iteration])
-        return record.iterates.kept
+        return super().recorded_iterations()
 
     def at_iteration(self, t: int) -> Self:
         """A fitted copy that uses the first ``t`` stages.
@@ -125,14 +117,13 @@ class PredictsByStages(HoldsRecord):
             If there is no such stage, or it was not kept (see
             :meth:`recorded_iterations`).
         """
-        t, stopped = checked_iterate(self, t), copy(self)
-        stopped.record_ = self.record_.at(t)
+        stopped = super().at_iteration(t)
         stopped._live = None
-        stopped._keep_predictions(MOST_KEPT)
         return stopped
 
-    def _staged(self, X):
-        """Predictions of every number of stages, one after the other."""
+    def _responses(self, X):
+        """What the estimator says by every number of stages, one after the other."""
+        check_is_fitted(self)
         self._check_has_record()
         X = self._rows(X)
         with names_infinite_columns(X):
@@ -223,8 +214,7 @@ class PredictsByStages(HoldsRecord):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             One array for each of :meth:`recorded_iterations`.
         """
-        check_is_fitted(self)
-        yield from map(self._predicted, self._staged(X))
+        yield from map(self._predicted, self._responses(X))
 
     def _predicted(self, response):
         """The result of ``predict`` for probabilities, decisions or predictions."""
@@ -252,8 +242,7 @@ class PredictsByStages(HoldsRecord):
         ndarray of shape (n_samples, n_classes)
             One array for each of :meth:`recorded_iterations`.
         """
-        check_is_fitted(self)
-        yield from self._staged(X)
+        yield from self._responses(X)
 
     def staged_loss(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -279,14 +268,11 @@ class PredictsByStages(HoldsRecord):
         """
         check_is_fitted(self)
         self._check_no_offset("staged_loss", "staged_predict")
-        target = self._target(validated_target(y, is_classifier(self)))
-        check_consistent_length(X, target)
-        weights = validated_weights(sample_weight, len(target))
-        mean_losses = []
-        for predictions in self._staged(X):
-            losses = row_losses(self._loss, target, predictions[None])[0]
-            mean_losses.append(np.average(losses, weights=weights))
-        return np.array(mean_losses)
+        return super().staged_loss(X, y, sample_weight)
+
+    def _mean_loss(self, target, response, weights):
+        losses = row_losses(self._loss, target, response[None])[0]
+        return np.average(losses, weights=weights)
 
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the stages in use, by the ``score`` of the estimator.

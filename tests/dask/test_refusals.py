@@ -146,6 +146,16 @@ def test_runs_of_jax_take_arrays(X, y):
         TrajectoryACV(model, loss, optax.sgd(0.1)).run(np.zeros(P), X, y, 3)
 
 
+def test_models_of_torch_predict_block_by_block(X, y):
+    pytest.importorskip("torch", reason="needs skacv[torch]")
+    from skacv.torch import TorchRegressor
+
+    model = TorchRegressor(max_iter=3).fit(X.compute(), y.compute())
+    found = model.predict(X)
+    assert found.chunks == (X.chunks[0],)
+    np.testing.assert_allclose(found.compute(), model.predict(X.compute()), rtol=1e-5)
+
+
 @pytest.mark.parametrize("estimator", [TrajectoryLasso, TrajectoryLogisticRegression])
 def test_data_that_are_none(estimator, X, y):
     spoilt = da.where(da.arange(N, chunks=40)[:, None] == 50, np.nan, X)

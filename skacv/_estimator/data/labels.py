@@ -1,6 +1,7 @@
 """Labels of classes: as targets of a loss, and from decisions or probabilities."""
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.utils.multiclass import check_classification_targets
 
 
@@ -14,6 +15,18 @@ def classes_of(estimator, y):
             f"positive sample_weight), but y has only one class: {classes[0]}."
         )
     return classes, label
+
+
+def decision_of(predictor):
+    """Decisions (n_samples,) of two classes, otherwise (n_samples, n_classes)."""
+    return predictor[:, 0] if predictor.shape[1] == 1 else predictor
+
+
+def probabilities_of(decision):
+    """Probabilities of the classes, (n_samples, n_classes), by log odds."""
+    if decision.ndim == 1:
+        return np.stack([expit(-decision), expit(decision)], axis=1)
+    return softmax(decision, axis=1)
 
 
 def label_of(decision, classes):

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
 from ..._compat import available_if, class_weights
@@ -14,8 +13,10 @@ from ..collections import block_by_block, staged_block_by_block
 from ..data.labels import (
     check_class_weights,
     classes_of,
+    decision_of,
     known_labels,
     label_of,
+    probabilities_of,
     targets_of,
 )
 from ..data.training_data import EncodedTarget, validated
@@ -70,10 +71,10 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         label = known_labels(y, self.classes_)
         return self._loss_and_target(label, len(self.classes_))[1]
 
-    @staticmethod
-    def _decision(predictor):
-        """(n_samples,) with two classes, else (n_samples, n_classes)."""
-        return predictor[:, 0] if predictor.shape[1] == 1 else predictor
+    _decision = staticmethod(decision_of)
+
+    def _predicted(self, response):
+        return label_of(self._decision(response), self.classes_)
 
     @block_by_block
     @of_rows
@@ -89,7 +90,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, positive values predict the second class.
         """
-        return self._decision(self._linear_predictor(X))
+        return self._decision(self._response(X))
 
     @staged_block_by_block
     @of_rows
@@ -105,39 +106,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             One array for each of :meth:`recorded_iterations`.
         """
-        yield from map(self._decision, self._linear_predictors(X))
-
-    @block_by_block
-    @of_rows
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels with the iterate in use.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return label_of(self.decision_function(X), self.classes_)
-
-    @staged_block_by_block
-    @of_rows
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predict labels with every iterate, from the start to the last.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,)
-            One array for each of :meth:`recorded_iterations`.
-        """
-        for decision in self.staged_decision_function(X):
-            yield label_of(decision, self.classes_)
+        yield from map(self._decision, self._responses(X))
 
 
 def _has_probabilities(estimator):
@@ -152,9 +121,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
 
     def _probability(self, decision, t):
         """Probabilities of the classes, from decisions by iterate ``t``."""
-        if decision.ndim == 1:
-            return np.stack([expit(-decision), expit(decision)], axis=1)
-        return softmax(decision, axis=1)
+        return probabilities_of(decision)
 
     @available_if(_has_probabilities)
     @block_by_block

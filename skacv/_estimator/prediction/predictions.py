@@ -26,31 +26,12 @@ from ..parameters import takes_coverage
 from .prediction_intervals import intervals_of
 
 
-class RecordedModel(HoldsRecord):
-    """Any of the iterates that ``fit`` has recorded."""
+class KeepsIterates(HoldsRecord):
+    """Models by any of the iterates that are kept, and the losses of all.
 
-    loo_path_ = recorded(
-        lambda record: record["loo"].path, "Leave-one-out error.", "loo"
-    )
-    loo_se_path_ = recorded(
-        lambda record: record["loo"].se_path, "Standard error of ``loo_path_``.", "loo"
-    )
-    loo_prediction_path_ = recorded(
-        lambda record: record["loo"].prediction, "Predictions of left-out rows.", "loo"
-    )
-    loo_indices_ = recorded(
-        lambda record: record["loo"].indices, "The rows that are left out.", "loo"
-    )
-    loo_target_ = recorded(
-        lambda record: record["loo"].target, "Targets of the left-out rows.", "loo"
-    )
-
-    _left_to_compare = RecordsTrajectory._left_to_compare
-    _share_work = staticmethod(RecordsTrajectory._share_work)
-
-    def __sklearn_array_api_convert__(self, converter):
-        """The estimator with its fitted arrays moved by scikit-learn."""
-        return converted(self, converter)
+    A subclass has ``_responses(X)``, what these give for rows of X, one after the
+    other, ``_target(y)`` and ``_mean_loss(target, response, weights)``.
+    """
 
     def recorded_iterations(self) -> np.ndarray:
         """Iterates available from :meth:`at_iteration`.
@@ -68,32 +49,6 @@ class RecordedModel(HoldsRecord):
         if record.iterates.kept is None:
             return np.arange(record.n_iter + 1)
         return record.iterates.kept
-
-    def _linear_predictor(self, X):
-        """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
-        return self._predictor(new_rows(self, X), self.coef_, self.intercept_)
-
-    def _linear_predictors(self, X):
-        """Linear predictors of all iterates that are kept, one after the other."""
-        X = new_rows(self, X)
-        self._check_has_record()
-        iterates = self.record_.iterates
-        for coef, intercept in zip(iterates.coef, iterates.intercept):
-            yield self._predictor(X, coef, intercept)
-
-    def _predictor(self, X, coef, intercept):
-        """X coef + intercept, rounded to the precision of both once it is summed up."""
-        dtype = np.result_type(dtype_of(X), coef)
-        return (self._product(X, coef.T) + intercept).astype(dtype, copy=False)
-
-    @staticmethod
-    def _product(X, coef):
-        """X times (n_features,) or (n_features, k), in double precision, in NumPy."""
-        coef = coef.astype(np.float64, copy=False)
-        if not is_on_device(X) and X.dtype == coef.dtype:
-            return safe_sparse_dot(X, coef, dense_output=True)
-        product = design_of(X).dot(coef.reshape(len(coef), -1))
-        return product.reshape(len(product), *coef.shape[1:])
 
     @of_rows
     def staged_loss(
@@ -128,25 +83,10 @@ class RecordedModel(HoldsRecord):
         target = self._target(y)
         return np.array(
             [
-                self._mean_loss(target, predictor, weights)
-                for predictor in self._linear_predictors(X)
+                self._mean_loss(target, response, weights)
+                for response in self._responses(X)
             ]
         )
-
-    def _mean_loss(self, target, predictor, weights):
-        """The mean loss over outputs and rows."""
-        predictor = predictor.reshape(len(target), -1)
-        if predictor.shape != target.shape:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, but {type(self).__name__} was "
-                f"fitted with {predictor.shape[1]}."
-            )
-        losses = self._loss.reported(target, predictor).mean(axis=1)
-        return np.average(losses, weights=weights)
-
-    def _target(self, y):
-        """Targets as the loss takes them, (n_samples, n_outputs)."""
-        return y.astype(np.float64, copy=False).reshape(len(y), -1)
 
     @of_record
     def at_iteration(self, t: int) -> Self:
@@ -181,6 +121,110 @@ class RecordedModel(HoldsRecord):
         """A record with iterate t in use."""
         return record.at(t)
 
+
+class RecordedModel(KeepsIterates):
+    """A model of a run of updates, with the estimate by single rows left out."""
+
+    loo_path_ = recorded(
+        lambda record: record["loo"].path, "Leave-one-out error.", "loo"
+    )
+    loo_se_path_ = recorded(
+        lambda record: record["loo"].se_path, "Standard error of ``loo_path_``.", "loo"
+    )
+    loo_prediction_path_ = recorded(
+        lambda record: record["loo"].prediction, "Predictions of left-out rows.", "loo"
+    )
+    loo_indices_ = recorded(
+        lambda record: record["loo"].indices, "The rows that are left out.", "loo"
+    )
+    loo_target_ = recorded(
+        lambda record: record["loo"].target, "Targets of the left-out rows.", "loo"
+    )
+
+    _left_to_compare = RecordsTrajectory._left_to_compare
+    _share_work = staticmethod(RecordsTrajectory._share_work)
+
+    def __sklearn_array_api_convert__(self, converter):
+        """The estimator with its fitted arrays moved by scikit-learn."""
+        return converted(self, converter)
+
+    def _response(self, X):
+        """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
+        return self._predictor(new_rows(self, X), self.coef_, self.intercept_)
+
+    def _responses(self, X):
+        """Linear predictors of all iterates that are kept, one after the other."""
+        X = new_rows(self, X)
+        self._check_has_record()
+        iterates = self.record_.iterates
+        for coef, intercept in zip(iterates.coef, iterates.intercept):
+            yield self._predictor(X, coef, intercept)
+
+    def _predictor(self, X, coef, intercept):
+        """X coef + intercept, rounded to the precision of both once it is summed up."""
+        dtype = np.result_type(dtype_of(X), coef)
+        return (self._product(X, coef.T) + intercept).astype(dtype, copy=False)
+
+    @staticmethod
+    def _product(X, coef):
+        """X times (n_features,) or (n_features, k), in double precision, in NumPy."""
+        coef = coef.astype(np.float64, copy=False)
+        if not is_on_device(X) and X.dtype == coef.dtype:
+            return safe_sparse_dot(X, coef, dense_output=True)
+        product = design_of(X).dot(coef.reshape(len(coef), -1))
+        return product.reshape(len(product), *coef.shape[1:])
+
+    def _predicted(self, response):
+        """The result of ``predict`` for a response."""
+        return response
+
+    @block_by_block
+    @of_rows
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict with the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Targets, or labels of the classes.
+        """
+        return self._predicted(self._response(X))
+
+    @staged_block_by_block
+    @of_rows
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict with every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One array for each of :meth:`recorded_iterations`.
+        """
+        yield from map(self._predicted, self._responses(X))
+
+    def _mean_loss(self, target, predictor, weights):
+        """The mean loss over outputs and rows."""
+        predictor = predictor.reshape(len(target), -1)
+        if predictor.shape != target.shape:
+            raise ValueError(
+                f"y has {target.shape[1]} outputs, but {type(self).__name__} was "
+                f"fitted with {predictor.shape[1]}."
+            )
+        losses = self._loss.reported(target, predictor).mean(axis=1)
+        return np.average(losses, weights=weights)
+
+    def _target(self, y):
+        """Targets as the loss takes them, (n_samples, n_outputs)."""
+        return y.astype(np.float64, copy=False).reshape(len(y), -1)
+
     def _record_with_rows(self, converter):
         """The record with rows of X that are kept as they were passed converted."""
         return self.record_
@@ -213,43 +257,14 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """The prediction of a linear predictor."""
         return loss.mean(predictor)
 
+    def _predicted(self, response):
+        return self._prediction(response, self._loss)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._multi_output
         tags.target_tags.positive_only = self._positive_only
         return tags
-
-    @block_by_block
-    @of_rows
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict with the iterate in use.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        return self._prediction(self._linear_predictor(X), self._loss)
-
-    @staged_block_by_block
-    @of_rows
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predict with every iterate, from the start to the last.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-            One array for each of :meth:`recorded_iterations`.
-        """
-        for predictor in self._linear_predictors(X):
-            yield self._prediction(predictor, self._loss)
 
     @documented(INTERVALS)
     @takes_coverage

@@ -65,7 +65,7 @@ def test_any_scorer_on_pooled_held_out_predictions(case, held_out, rng):
     class Fixed(type(inner)):
         """Gives held-out predictions, by the methods of the class itself."""
 
-        def _linear_predictor(self, X):
+        def _response(self, X):
             return np.reshape(self.fixed, (len(X), -1))
 
         def _decision(self, predictor):
