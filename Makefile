@@ -63,12 +63,10 @@ links: $(VENV)/installed-docs  ## whether the manual's links to other sites answ
 	$(BIN)/python -m sphinx -b linkcheck docs docs/_build/links
 
 bench: $(VENV)/installed  ## speed and memory against each opponent, as ratios
-	$(BIN)/python -m benchmarks --output benchmarks/results/bench.md
-	$(BIN)/python -m benchmarks.comparison
+	$(BIN)/python -m benchmarks.speed --output benchmarks/results/bench.md
 
 bench-peers: $(PEERS)/installed  ## the same against what others have, where it installs
 	$(PEERS)/bin/python -m benchmarks.peers --output benchmarks/results/peers.md
-	$(PEERS)/bin/python -m benchmarks.comparison
 
 bench-unseen: $(PEERS)/installed  ## the default on tables nobody tuned to: the folder that SKACV_TABLES names
 	OMP_NUM_THREADS=1 $(PEERS)/bin/python -m benchmarks.unseen --output benchmarks/results/unseen.md

@@ -23,8 +23,8 @@ from skacv import KernelEigenProRegressor, TrajectoryLasso
 from .framework import arguments, race, report
 
 # Rows and columns.
-SMALL = {"kernel": (4000, 20), "path": (300, 1200), "published": (600, 900)}
-FULL = {"kernel": (100_000, 50), "path": (5000, 20_000), "published": (10_000, 15_000)}
+SMALL = {"kernel": (4000, 20), "path": (300, 1200)}
+FULL = {"kernel": (100_000, 50), "path": (5000, 20_000)}
 EPOCHS = {"small": 5, "full": 10}
 
 
@@ -57,28 +57,7 @@ def path(shape, dtype, n_epochs):
     return f"lasso path {n} x {p} with risk", model, X, y, "risk_path_"
 
 
-def published(shape, dtype, n_epochs):
-    """Proximal gradient descent of the memory matrix's authors, 100 updates."""
-    n, p = shape
-    rng = np.random.default_rng(2025)
-    n_nonzero = p // 15
-    X = rng.standard_normal((n, p)).astype(dtype)
-    y = 15 * X[:, :n_nonzero].sum(axis=1) / np.sqrt(n) + 1.5 * rng.standard_normal(n)
-    model = TrajectoryLasso(
-        0.01,
-        solver="ista",
-        fit_intercept=False,
-        step_size=1 / (1 + np.sqrt(p / n)) ** 2,
-        max_iter=99,
-        tol=0,
-        risk=True,
-        loo=False,
-        random_state=0,
-    )
-    return f"published lasso {n} x {p} with risk", model, X, y, "risk_path_"
-
-
-FITS = {"kernel": kernel, "path": path, "published": published}
+FITS = {"kernel": kernel, "path": path}
 
 
 def compared(name, sizes, dtype, device, n_epochs, repeats):
@@ -94,7 +73,7 @@ def compared(name, sizes, dtype, device, n_epochs, repeats):
         return f"{estimate} off by {np.median(off):.0e}, at most {off.max():.0e}"
 
     work = f"{work}, {np.dtype(dtype).name}"
-    return race(work, "NumPy", *_fits(case, device), "", said, repeats)
+    return race(work, "NumPy", *_fits(case, device), said, repeats)
 
 
 def _fits(case, device):

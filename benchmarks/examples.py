@@ -11,7 +11,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from .framework import Section, arguments, write_sections
+from .framework import arguments, write_sections
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXTRA = re.compile(r"^from skacv\.(jax|torch) import", re.MULTILINE)
@@ -36,17 +36,17 @@ def printed(path):
     )
     print(finished.stdout, flush=True)
     title = ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]
-    return Section(title, command, f"```text\n{finished.stdout.strip()}\n```")
+    return title, f"```text\n{finished.stdout.strip()}\n```"
 
 
 if __name__ == "__main__":
     paths = {path.stem: path for path in sorted(EXAMPLES.glob("plot_*.py"))}
     args = arguments(__doc__, paths)
-    results = []
+    results = {}
     for path in map(paths.get, args.names or paths):
         if missing := missing_extras(path):
             print(f"{path.stem} is skipped: it needs skacv[{','.join(missing)}]\n")
         else:
-            results.append(printed(path))
+            results[f"python examples/{path.name}"] = printed(path)
     if args.output:
         write_sections(args.output, "What the examples print", results)

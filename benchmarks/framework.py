@@ -3,18 +3,17 @@
 import argparse
 import json
 import platform
-import re
 import tracemalloc
-from dataclasses import asdict, dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
 import joblib
 import numpy as np
-
-# ----------------------------------------------------------------------- times
 
 
 def seconds(work, *arguments):
@@ -43,7 +42,18 @@ def peak_bytes(work, *arguments):
     return peak
 
 
-# ------------------------------------------------------------------------ rows
+def alone(work, *arguments):
+    """Run a work in a process of its own, which has nothing but what it imports."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def peak_megabytes():
+    """The most memory that this process has had, files that it maps included."""
+    # ru_maxrss begins with that of the process which has started this one.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
 
 
 def line(*cells):
@@ -57,90 +67,50 @@ def header(*cells):
 
 
 COLUMNS = header("name", "work", "against", "ours", "theirs", "ratio", "accuracy")
-# What a number of the accuracy should not exceed: a limit, or the opponent's number.
-LIMIT = re.compile(r" \(<= ([\d.e+-]+)(, its)?\)")
-
-
-def without_limits(accuracy):
-    """What is said of the accuracy, with the opponent's numbers alone in brackets."""
-    return LIMIT.sub(lambda limit: f" (its {limit[1]})" if limit[2] else "", accuracy)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: seconds (or megabytes) of both sides, and their ratio.
-
-    The limits of ``required`` and ``accuracy`` are for those who change the code
-    (``comparison.is_within_limits``); pages have the numbers.
-    """
+    """One comparison: seconds (or megabytes) of both sides, and their ratio."""
 
     work: str
     against: str
     ours: float | None = None
     theirs: float | None = None
     ratio: float | None = None
-    required: str = ""
     accuracy: str = ""
 
     @classmethod
-    def speed(cls, work, against, ours, theirs, required="", accuracy=""):
+    def speed(cls, work, against, ours, theirs, accuracy=""):
         """How many times faster than the opponent we are."""
-        return cls(work, against, ours, theirs, theirs / ours, required, accuracy)
+        return cls(work, against, ours, theirs, theirs / ours, accuracy)
 
     @classmethod
-    def cost(cls, work, against, ours, theirs, required="", accuracy=""):
+    def cost(cls, work, against, ours, theirs, accuracy=""):
         """How many times a reference our work takes."""
-        return cls(work, against, ours, theirs, ours / theirs, required, accuracy)
+        return cls(work, against, ours, theirs, ours / theirs, accuracy)
 
     def markdown(self, name):
         """A line of the table, for a benchmark of that name."""
         numbers = [self.ours, self.theirs, self.ratio]
         written = ["" if number is None else f"{number:.3g}" for number in numbers]
-        said = without_limits(self.accuracy)
-        return line(name, self.work, self.against, *written, said)
+        return line(name, self.work, self.against, *written, self.accuracy)
 
 
-def race(work, against, ours, theirs, required="", accuracy=None, repeats=3):
-    """A row of two functions that are timed in turn.
-
-    Parameters
-    ----------
-    work, against : str
-    ours, theirs : callable
-    required : str
-        What the ratio of their seconds over ours should be.
-    accuracy : callable, optional
-        What is said of the two results.
-    repeats : int
-    """
+def race(work, against, ours, theirs, accuracy=None, repeats=3):
+    """A row of two functions that are timed in turn, and what results say."""
     (mine, outcome), (their, expected) = medians(ours, theirs, repeats=repeats)
     said = accuracy(outcome, expected) if accuracy else ""
-    return Row.speed(work, against, mine, their, required, said)
+    return Row.speed(work, against, mine, their, said)
 
 
-def race_over_seeds(work, against, ours, theirs, required="", bound=""):
-    """A row of seconds and true risks, a pair for each seed of either side.
-
-    Parameters
-    ----------
-    work, against : str
-    ours, theirs : array-like of shape (n_seeds, 2)
-    required, bound : str
-        What the ratio of seconds should be, and that of risks.
-    """
+def race_over_seeds(work, against, ours, theirs):
+    """A row of seconds and true risks, shape (n_seeds, 2) of either side."""
     (mine, risk), (their, their_risk) = np.transpose(ours), np.transpose(theirs)
-    worse = risk / their_risk
-    bounded = f" ({bound})" if bound else ""
-    said = f"true risk {np.median(worse):.3f} of its{bounded}, at most "
-    numbers = (
-        np.median(mine),
-        np.median(their),
-        float(np.median(their / mine)),
-    )
-    return Row(work, against, *numbers, required, f"{said}{worse.max():.3f}")
+    worse, ratio = risk / their_risk, float(np.median(their / mine))
+    said = f"true risk {np.median(worse):.3f} of its, at most {worse.max():.3f}"
+    return Row(work, against, np.median(mine), np.median(their), ratio, said)
 
-
-# ----------------------------------------------------------------------- files
 
 NAMES = {"numpy": "NumPy", "scipy": "SciPy", "scikit-learn": "scikit-learn"}
 # What studies compare with, where it is installed.
@@ -173,80 +143,56 @@ def heading(packages=()):
 
 
 def report(title, rows, output, packages=()):
-    """Print the rows as they come; with an output, write Markdown and JSON.
-
-    Parameters
-    ----------
-    title : str
-    rows : iterable of (str, Row)
-        The benchmark's name, as the command takes it, and what it found.
-    output : Path or None
-        The Markdown file; the JSON lies beside it.
-    packages : iterable of str
-        Others whose versions matter.
-    """
-    lines = [*COLUMNS]
-    print(*lines, sep="\n", flush=True)
+    """Print names and rows as they come, with the versions of packages; write them."""
     # Before the rows: a peer may bind the process to one processor.
-    first, outcome = heading(packages), {"title": title, **record(packages), "rows": []}
+    lines = [f"# {title}", "", heading(packages), "", *COLUMNS]
+    print(*lines, sep="\n", flush=True)
     for name, row in rows:
-        outcome["rows"].append({"name": name, **asdict(row)})
         lines.append(row.markdown(name))
         print(lines[-1], flush=True)
     if output is not None:
-        output.write_text("\n".join([f"# {title}", "", first, "", *lines, ""]))
-        output.with_suffix(".json").write_text(json.dumps(outcome, indent=1) + "\n")
-
-
-@dataclass(frozen=True)
-class Section:
-    """What one command prints, in a file of such sections."""
-
-    title: str
-    command: str
-    text: str
-
-    def markdown(self):
-        versions = heading(PEERS)
-        return f"## {self.title}\n\n`{self.command}` ({versions})\n\n{self.text}\n"
+        output.write_text("\n".join([*lines, ""]))
 
 
 def write_sections(path, title, sections):
     """Write sections in the place of former ones of their commands, else at the end.
 
-    Parameters
-    ----------
-    path : Path
-    title : str
-    sections : list of Section
+    Sections are by the command that prints them, and have a title and a text.
     """
     former = path.read_text().split("\n## ")[1:] if path.exists() else []
     # The command is what a section names first.
     outcome = {text.split("`")[1]: f"## {text.rstrip()}\n" for text in former}
-    outcome |= {section.command: section.markdown() for section in sections}
+    for command, (subject, text) in sections.items():
+        versions = f"`{command}` ({heading(PEERS)})"
+        outcome[command] = f"## {subject}\n\n{versions}\n\n{text}\n"
     path.write_text("\n".join([f"# {title}\n", *outcome.values()]))
 
 
-# ---------------------------------------------------------------- command lines
+def kept(path, work, same=None, is_new=True, is_old=True):
+    """What a file holds of a work, as a dict; else the work is done, and kept there.
+
+    A file is of the same work if it holds what is the same. The work may be done if it
+    is new, and a file will do that has not failed if it may be old.
+    """
+    same, row = same or {}, json.loads(path.read_text()) if path.exists() else None
+    if row is not None and not same.items() <= row.items():
+        row = None
+    if not is_new or (is_old and row is not None and "failed" not in row):
+        return row
+    row = work()
+    if row is not None:
+        row |= same
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(row, indent=1) + "\n")
+        part.replace(path)
+    return row
 
 
 def arguments(doc, names=(), **options):
-    """What a command line says.
+    """What a command line says: names of those, output, and options by their defaults.
 
-    Parameters
-    ----------
-    doc : str
-        The module's, which ``--help`` prints.
-    names : collection of str
-        What the command takes; without any, it takes all.
-    **options
-        Defaults by name, with underscores for hyphens; False makes a switch, a tuple
-        takes several words.
-
-    Returns
-    -------
-    Namespace
-        With ``names``, ``output`` and the options.
+    Underscores stand for hyphens; False makes a switch, a tuple takes several words.
     """
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=doc, formatter_class=raw)
@@ -273,3 +219,17 @@ def named_rows(benchmarks, names):
     for name in names or benchmarks:
         for row in benchmarks[name]():
             yield name, row
+
+
+STUDIES = {}
+
+
+def study(*needs):
+    """Register a study under its name; it needs these packages, or "tables"."""
+
+    def register(lines):
+        lines.needs = needs
+        STUDIES[lines.__name__.replace("_", "-")] = lines
+        return lines
+
+    return register

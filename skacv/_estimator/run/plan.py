@@ -342,6 +342,6 @@ class ModelSpec:
 
 def updates_to_wait(n_strengths, n_updates):
     """Updates without improvement that a run along many strengths may take."""
-    # The first strengths may change next to nothing. A sixth of the strengths of a
-    # "path" loses nothing on the data sets of a study (benchmarks.studies).
+    # The first strengths may change next to nothing. On nineteen data sets (those of
+    # benchmarks/real_data.py) a sixth of the strengths of a "path" lost nothing.
     return ceil(n_strengths / 6) * n_updates

@@ -1,25 +1,34 @@
-"""Do prediction intervals cover as often as they say, at every iterate and row?"""
+"""Do prediction intervals and sets cover as often as they say, how wide are they?"""
+
+from functools import partial
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.datasets import load_digits, load_wine, make_classification
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
     SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
+    TrajectoryLogisticRegression,
 )
 from skacv.model_selection import ConformalizedQuantiles
 from skacv.risk.intervals import around_predictions, rank_of
 
 from ..data import covered, mean_cell, rows_of, true_risk
-from ..framework import header, line
-from ..unseen.tables import listed, read
+from ..framework import header, line, study
+from ..real_data import noisy_labels, shipped
+from ..tables import numbers_of
 
 METHODS = ("jackknife+", "loo", "cv", "risk")
 
 
+@study()
 def intervals(n_repeats=200):
     """Coverage of prediction intervals, nominal .9, and their mean width.
 
@@ -32,18 +41,16 @@ def intervals(n_repeats=200):
     residuals. The late iterates of Nesterov with p = n are unstable; the two groups
     of rows live on a half of the columns each.
     """
+    columns = "rows", "p", "updates", "iterate", *METHODS, "training"
+    yield from header(*columns, "mean widths, in this order")
     lasso = TrajectoryLasso(0.1)
-    settings = [
+    for kind, p, updates, model in (
         ("Gaussian", 150, "GD", IterativeRidge(0.0)),
         ("Gaussian", 150, "FISTA, alpha=.1", lasso),
         ("Gaussian", 100, "Nesterov", IterativeRidge(0.0, solver="nesterov")),
         ("two groups", 150, "GD", IterativeRidge(0.0)),
         ("two groups", 150, "FISTA, alpha=.1", lasso),
-    ]
-    names = [*METHODS, "training"]
-    columns = "rows", "p", "updates", "iterate"
-    yield from header(*columns, *names, "mean widths, in this order")
-    for kind, p, updates, model in settings:
+    ):
         model.set_params(max_iter=200, tol=0, loo=True, risk="exact", keep_data=True)
         model.set_params(cv=5)
         results = [
@@ -56,8 +63,9 @@ def intervals(n_repeats=200):
                 iterate += f" ({np.median(iterates):.0f})"
             coverages, widths = np.transpose(ends)  # (n_methods, n_repeats) each
             width_cell = " / ".join(f"{width:.2f}" for width in widths.mean(axis=1))
-            cells = *map(mean_cell, coverages), width_cell
-            yield line(kind, p, updates, iterate, *cells)
+            yield line(
+                kind, p, updates, iterate, *map(mean_cell, coverages), width_cell
+            )
 
 
 def intervals_on(kind, p, model, rng):
@@ -83,19 +91,16 @@ def intervals_on(kind, p, model, rng):
 
 # Their targets are as people have them: prices and wages, not their logarithms.
 INTERVAL_TABLES = (
-    "ames",
-    "births14",
-    "car_prices",
-    "computers",
-    "concrete",
-    "cps1985",
-    "diamonds",
-    "nmes1988",
-    "quakes",
-    "sacramento",
+    *("ames", "births14", "car_prices", "computers", "concrete", "cps1985"),
+    *("diamonds", "nmes1988", "quakes", "sacramento"),
+)
+INTERVALS = (
+    *("blend, constant", "blend, scaled", "trees, constant", "trees, scaled"),
+    *("quantiles", "MAPIE"),
 )
 
 
+@study("tables", "mapie")
 def interval_tables(most_training=2000, most_new=4000):
     """Prediction intervals on ten tables, nominal .9, by fifths of the prediction.
 
@@ -111,24 +116,18 @@ def interval_tables(most_training=2000, most_new=4000):
     the target. The last line has means, the number of fifths outside .84 to .95, and
     geometric means of the widths relative to the first column.
     """
-    names = (
-        "blend, constant",
-        "blend, scaled",
-        "trees, constant",
-        "trees, scaled",
-        "quantiles",
-        "MAPIE",
-    )
-    yield from header("table", "rows", *names)
+    yield from header("table", "rows", *INTERVALS)
     coverages, widths = [], []
     for name in INTERVAL_TABLES:
-        X, y, n_training = rows_of_table(name, most_training, most_new)
+        X, y = numbers_of(name)
+        order = np.random.default_rng(0).permutation(len(y))
+        n_training = min(most_training, len(y) // 2)
+        order = order[: n_training + most_new]
+        X, y = X[order], y[order]
         middle, intervals = intervals_of_models(X, y, n_training)
         y = y[n_training:]
         fifths = np.array_split(np.argsort(middle, kind="stable"), 5)
-        inside = [
-            (low <= y) & (y <= high) for low, high in map(np.transpose, intervals)
-        ]
+        inside = [(e[:, 0] <= y) & (y <= e[:, 1]) for e in intervals]
         shares = np.array([[rows[fifth].mean() for fifth in fifths] for rows in inside])
         width = np.array([np.ptp(ends, axis=1).mean() / y.std() for ends in intervals])
         coverages.append(shares)
@@ -146,17 +145,6 @@ def interval_tables(most_training=2000, most_new=4000):
         for share, count, size in zip(shares.mean(axis=(0, 2)), outside, relative)
     )
     yield line("all", "", *cells)
-
-
-def rows_of_table(name, most_training, most_new):
-    """Rows of a table in random order, its targets, and how many of them train."""
-    X, y = read(name)
-    if any(table.name == name and table.log for table in listed()):
-        y = np.exp(y)
-    order = np.random.default_rng(0).permutation(len(y))
-    n_training = min(most_training, len(y) // 2)
-    order = order[: n_training + most_new]
-    return X[order], y[order], n_training
 
 
 def intervals_of_models(X, y, n_training):
@@ -182,3 +170,62 @@ def intervals_of_models(X, y, n_training):
         theirs.predict_interval(X[new])[1][..., 0],
     ]
     return blend.predict(X[new]), intervals
+
+
+SETS = {
+    "five classes, simulated": lambda seed: make_classification(
+        1500, n_features=20, n_informative=8, n_classes=5, random_state=seed
+    ),
+    "digits, a fifth of the labels random": partial(noisy_labels, load_digits),
+    "digits": partial(shipped, load_digits),
+    "wine, a fifth of the labels random": partial(noisy_labels, load_wine),
+}
+
+
+@study("mapie")
+def prediction_sets(n_repeats=10):
+    """Prediction sets of logistic regression, nominal .9, and MAPIE's.
+
+    Half of the rows train, in ten random splits; columns are standardised. Ours are of
+    TrajectoryEarlyStoppingCV of a path of logistic regression, from its folds; MAPIE's
+    SplitConformalClassifier fits LogisticRegression and sets a quarter of the training
+    rows aside. A cell has the mean share of new rows whose class is in the set, in
+    brackets that of the fifth of them with the least probable likeliest class, and the
+    mean number of classes in a set.
+    """
+    yield from header("data", "lac", "aps", "MAPIE, lac", "MAPIE, aps")
+    for name, data in SETS.items():
+        results = [sets_on(*data(seed), seed) for seed in range(n_repeats)]
+        cells = (
+            f"{share:.3f} ({doubtful:.2f}), {size:.2f}"
+            for share, doubtful, size in np.mean(results, axis=0)
+        )
+        yield line(name, *cells)
+
+
+def sets_on(X, y, seed):
+    """Shares of new rows in their sets, of all and of doubtful ones, and sizes."""
+    from mapie.classification import SplitConformalClassifier
+
+    split = partial(train_test_split, random_state=seed)
+    X, X_new, y, y_new = split(X, y, test_size=0.5, stratify=y)
+    scaler = StandardScaler().fit(X)
+    X, X_new = scaler.transform(X), scaler.transform(X_new)
+    path = TrajectoryLogisticRegression("path", cv=5, loo=False, risk=False)
+    model = TrajectoryEarlyStoppingCV(path, random_state=seed).fit(X, y)
+    sets = [model.predict_set(X_new, 0.9, method) for method in ("lac", "aps")]
+    fitted, apart, y_fitted, y_apart = split(X, y, test_size=0.25, stratify=y)
+    theirs = {"confidence_level": 0.9, "prefit": False, "random_state": seed}
+    for score in ("lac", "aps"):
+        logistic = LogisticRegression(max_iter=1000)
+        peer = SplitConformalClassifier(logistic, conformity_score=score, **theirs)
+        peer.fit(fitted, y_fitted).conformalize(apart, y_apart)
+        sets.append(peer.predict_set(X_new)[1][..., 0])
+    label = np.searchsorted(model.classes_, y_new)
+    order = np.argsort(model.predict_proba(X_new).max(axis=1))
+    doubtful = order[: len(order) // 5]
+    results = []
+    for members in sets:
+        is_in = members[np.arange(len(label)), label]
+        results.append((is_in.mean(), is_in[doubtful].mean(), members.sum(1).mean()))
+    return results

@@ -19,16 +19,7 @@ EPOCH = np.datetime64("1970-01-01")
 
 
 def numbers_and_text(frame):
-    """Dates as days since 1970 and their parts, booleans as numbers, the rest as text.
-
-    Parameters
-    ----------
-    frame : DataFrame
-
-    Returns
-    -------
-    DataFrame
-    """
+    """Dates as days since 1970 and their parts, booleans as numbers, others as text."""
     import pandas as pd
 
     columns = {}
@@ -45,9 +36,6 @@ def numbers_and_text(frame):
     return pd.DataFrame(columns, index=frame.index)
 
 
-as_numbers_and_text = FunctionTransformer(numbers_and_text)
-
-
 def indicators(task):
     """The recipe of docs/guide/tables.md; levels of a single row are one."""
     encoder = OneHotEncoder(
@@ -57,7 +45,7 @@ def indicators(task):
         (encoder, make_column_selector(dtype_exclude="number")),
         remainder=SimpleImputer(add_indicator=True),
     )
-    return make_pipeline(as_numbers_and_text, columns)
+    return make_pipeline(FunctionTransformer(numbers_and_text), columns)
 
 
 class Categories(TransformerMixin, BaseEstimator):
@@ -120,14 +108,7 @@ def text(task):
 
 
 class Viewed(BaseEstimator):
-    """A model of a view of the frame.
-
-    Parameters
-    ----------
-    view : transformer
-    peer : callable
-        Of the number of columns of the view; gives a model.
-    """
+    """A model of a view of the frame; ``peer`` gives it for a number of columns."""
 
     def __init__(self, view, peer):
         self.view = view

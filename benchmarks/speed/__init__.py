@@ -1,1 +1,0 @@
-"""Speed and memory beside an opponent: rows of ``python -m benchmarks``."""

@@ -1,1 +1,0 @@
-"""The default on tables that nobody tuned it to: ``python -m benchmarks.unseen``."""
