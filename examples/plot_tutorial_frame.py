@@ -17,10 +17,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
+from sklearn.inspection import permutation_importance
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 
-from skacv import PermutationImportanceDisplay, RiskPathDisplay, SelfStoppingClassifier
+from skacv import RiskPathDisplay, SelfStoppingClassifier
 
 plt.rcParams["font.size"] = 11
 
@@ -120,10 +121,13 @@ plt.show()
 # If the model uses a column, permuting the column's values in the test rows increases
 # the log loss. This increase is the importance of the column.
 
-figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-importance = PermutationImportanceDisplay.from_estimator(
-    model, X_test, y_test, scoring="neg_log_loss", random_state=0, ax=ax
+importance = permutation_importance(
+    model, X_test, y_test, scoring="neg_log_loss", random_state=0
 )
+order = importance.importances_mean.argsort()
+figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+means, spreads = importance.importances_mean, importance.importances_std
+ax.barh(X_test.columns[order], means[order], xerr=spreads[order])
 ax.set_xlabel("increase of the log loss, mean ± s.d.")
 plt.show()
 

@@ -10,7 +10,6 @@ from ._estimator.data.row_summary import RowSummary
 from .inspection import (
     CoefficientIntervalDisplay,
     CoefficientPathDisplay,
-    PermutationImportanceDisplay,
     RiskPathDisplay,
 )
 from .kernel import (
@@ -48,7 +47,6 @@ __all__ = [
     "IterativeRidge",
     "KernelEigenProClassifier",
     "KernelEigenProRegressor",
-    "PermutationImportanceDisplay",
     "RecursiveFeatureMachineClassifier",
     "RecursiveFeatureMachineRegressor",
     "RiskPathDisplay",

@@ -268,8 +268,7 @@ def claims_of_frame(said):
     assert said.display.estimator_name == largest
     assert said.display.iteration == board.loc[largest, "best_iter"]
 
-    means = said.importance.importances.mean(axis=1)
-    means = dict(zip(said.importance.feature_names, means))
+    means = dict(zip(said.X_test.columns, said.importance.importances_mean))
     first, second, *_ = sorted(means, key=means.get, reverse=True)
     assert {first, second} == {"concave points", "texture"}
     assert max(abs(means["clinic"]), abs(means["date"])) < 0.2 * means[second]

@@ -18,7 +18,6 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
-    PermutationImportanceDisplay,
     RecursiveFeatureMachineClassifier,
     RecursiveFeatureMachineRegressor,
     RiskPathDisplay,
@@ -267,7 +266,6 @@ def drawn(model: TrajectoryEarlyStoppingCV) -> RiskPathDisplay:
     """Figures."""
     CoefficientPathDisplay.from_estimator(model, target=0).plot()
     CoefficientIntervalDisplay.from_estimator(model.estimator_, [0], coverage=0.9)
-    PermutationImportanceDisplay.from_estimator(model, X, Y, n_repeats=1)
     return RiskPathDisplay.from_estimator(model, X, Y)
 
 

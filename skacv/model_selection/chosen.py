@@ -333,8 +333,7 @@ class ChosenIterate:
             raise AttributeError(
                 f"The chosen model, {type(model).__name__}, has no "
                 "feature_importances_: permutation_importance of sklearn.inspection "
-                "computes importances for any model on unseen rows, and "
-                "PermutationImportanceDisplay plots them."
+                "computes importances for any model on unseen rows."
             )
         return importances
 

@@ -207,7 +207,7 @@ class TrajectoryEarlyStoppingCV(
         Intercept of the chosen iterate, for linear models.
     feature_importances_ : ndarray of shape (n_features,)
         Feature importances of the chosen iterate, if the model has them. For other
-        models and blends see :class:`PermutationImportanceDisplay`.
+        models and blends see :func:`sklearn.inspection.permutation_importance`.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, for classifiers.
     n_features_in_ : int
