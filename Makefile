@@ -14,7 +14,12 @@ PYTEST := python -m pytest -n auto
 # and as it did before.
 PROCESSORS := Prescott Sandybridge Haswell
 LOOPS := X86_V3 X86_V4 AVX512_ICL AVX2 FMA3 AVX512F AVX512CD AVX512_SKX
-NUMERICAL := tests/converged tests/kernel tests/linear_model tests/model_selection tests/optim tests/risk tests/tables tests/test_conditioning.py tests/test_drop_record.py tests/test_extending.py tests/test_fitted_state.py tests/test_repeated_rows.py tests/test_sparse_entries.py tests/test_warm_start.py
+# Of the other tests, those of texts and tables, refusals, messages, pickles and limits of
+# time do not add up in another order.
+NUMERICAL := tests/converged tests/kernel tests/linear_model tests/optim tests/risk \
+  $(addprefix tests/model_selection/,blend early_stopping portfolio test_class_weight.py test_conformalized_quantiles.py \
+    test_estimates.py test_groups.py test_optimism.py test_race.py test_small_training_sets.py test_targets.py) \
+  $(addprefix tests/test_,conditioning.py extending.py repeated_rows.py sparse_entries.py warm_start.py)
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
@@ -32,7 +37,7 @@ test: lint  ## lint, a case of every kind of all tests, doctests
 	$(BIN)/$(PYTEST) -m "not slow"
 	$(BIN)/$(PYTEST) --doctest-modules skacv
 
-test-slow: $(VENV)/installed  ## the other cases of every test, and the slow studies
+test-slow: $(VENV)/installed  ## more cases of every test, and the slow studies
 	$(BIN)/$(PYTEST) -m slow
 
 test-all: test test-slow  ## all cases of every test
@@ -49,7 +54,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
 	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py
-	$(EXTRAS)/bin/$(PYTEST) tests/staged/boosters tests/tables tests/model_selection/defaults
+	$(EXTRAS)/bin/$(PYTEST) tests/staged/boosters tests/tables tests/model_selection/defaults/test_boosters.py
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k scale
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py

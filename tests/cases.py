@@ -1,5 +1,6 @@
 """Which cases of a product run in ``make test``, and which in ``make test-slow``."""
 
+import random
 from collections import Counter
 from itertools import combinations, product
 
@@ -7,9 +8,10 @@ import pytest
 
 
 def covering(**values):
-    """Parametrise a test over a product of which ``make test`` runs a few cases.
+    """Parametrise a test over cases of a product, of which ``make test`` runs a few.
 
-    The few have every value once; the others are marked slow.
+    The few have every value once; with others, marked slow, any two values of two
+    arguments have a case in which they meet.
 
     Parameters
     ----------
@@ -21,12 +23,11 @@ def covering(**values):
     pytest.MarkDecorator
     """
     values = {name: list(each) for name, each in values.items()}
-    few = covering_places([len(each) for each in values.values()])
-    cases = product(*(enumerate(each) for each in values.values()))
-    params = []
-    for case in cases:
-        places, chosen = zip(*case)
-        marks = () if places in few else pytest.mark.slow
+    sizes = [len(each) for each in values.values()]
+    few, params = covering_places(sizes), []
+    for place in sorted([*few, *meeting_places(sizes, few)]):
+        chosen = [each[i] for each, i in zip(values.values(), place)]
+        marks = () if place in few else pytest.mark.slow
         params.append(pytest.param(*chosen, marks=marks))
     return pytest.mark.parametrize(list(values), params)
 
@@ -67,3 +68,23 @@ def covering_places(sizes):
         times.update(values[few[-1]])
         met |= pairs[few[-1]]
     return few
+
+
+def meeting_places(sizes, first):
+    """Others of the table so that, with the first, any two values have met.
+
+    In turn those in which most pairs of values meet for the first time, then fewer.
+    """
+    pairs = {
+        place: set(combinations(enumerate(place), 2))
+        for place in product(*map(range, sizes))
+    }
+    met = set().union(*(pairs[place] for place in first))
+    order, others = list(pairs), []
+    random.Random(0).shuffle(order)  # nothing that a table is ordered by matters
+    for n_new in range(len(sizes) * (len(sizes) - 1) // 2, 0, -1):
+        for place in order:
+            if len(pairs[place] - met) >= n_new:
+                met |= pairs[place]
+                others.append(place)
+    return others

@@ -144,12 +144,17 @@ def other_value(cls, name):
 
 
 def keywords(classes):
-    return [
-        pytest.param(cls, name, id=f"{cls.__name__}-{name}")
-        for cls in classes
-        for name in inspect.signature(cls).parameters
-        if name not in HOW
-    ]
+    """Every keyword of every class; but for the first class that has it, slow."""
+    params, seen = [], set()
+    for cls in classes:
+        for name in inspect.signature(cls).parameters:
+            if name not in HOW:
+                marks = [pytest.mark.slow] * (name in seen)
+                params.append(
+                    pytest.param(cls, name, marks=marks, id=f"{cls.__name__}-{name}")
+                )
+                seen.add(name)
+    return params
 
 
 @pytest.mark.filterwarnings("ignore")

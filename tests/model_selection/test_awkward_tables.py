@@ -191,7 +191,7 @@ def halves(X, y):
 
 
 @pytest.mark.filterwarnings("ignore:ExtraTrees")
-@pytest.mark.parametrize("make", first(8, TABLES), ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", first(4, TABLES), ids=lambda make: make.__name__)
 def test_numbers_of_any_kind(make):
     # How much less than the dummy's error is no theorem: these are given tables.
     X, X_test, y, y_test = halves(*make(np.random.default_rng(0)))
@@ -211,7 +211,7 @@ def test_numbers_of_any_kind(make):
 
 
 @pytest.mark.filterwarnings("ignore:ExtraTrees")
-@pytest.mark.parametrize("make", first(8, TABLES), ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", first(4, TABLES), ids=lambda make: make.__name__)
 def test_labels_of_any_kind(make, rng):
     X, y = make(rng)
     label = (y > np.median(y)).astype(float)
