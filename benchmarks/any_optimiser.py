@@ -107,10 +107,10 @@ def verdict(run):
         try:
             run.risk_path()
         except ValueError as error:
-            if "does not hold" not in str(error):
+            if "is not valid" not in str(error):
                 raise
             return "refused"
-    is_off = any("does not hold" in str(warning.message) for warning in said)
+    is_off = any("is not valid" in str(warning.message) for warning in said)
     return "warned of" if is_off else "accepted"
 
 
