@@ -28,6 +28,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skacv import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
+from skacv._estimator.estimates.terms import terms_of
 
 MODELS = {
     "squared error, linear updates\n(IterativeRidge)": IterativeRidge(),
@@ -43,9 +44,9 @@ LEAVE_ONE_OUT, FOLDS, MEMORY_MATRIX = "#9CC4E0", "#F6D68B", "#9AD5C2"
 
 
 def is_left_out(model, n_rows, n_columns):
-    """Whether "auto" leaves every row out: the hook by which it is decided."""
+    """Whether "auto" leaves every row out, as the terms of a run say before it."""
     X = SimpleNamespace(shape=(n_rows, n_columns))
-    return model._leaves_one_out_cheaply(X, y=np.array([0, 1]))
+    return terms_of(model).leaves_one_out_cheaply(X, y=np.array([0, 1]))
 
 
 def draw_choice(ax, rows, columns):

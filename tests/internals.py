@@ -15,7 +15,6 @@ from skacv._estimator.prediction.calibration import scale_of
 from skacv._estimator.prediction.prediction_intervals import (
     fitted_sizes,
     on_kept_columns,
-    without_rows,
 )
 from skacv._estimator.run.data_reduction import parts_of_rows
 from skacv._estimator.run.stopping import Patience, halved, later_gain
@@ -46,7 +45,7 @@ from skacv.model_selection.optimism import (
     possible_gain,
 )
 from skacv.staged.estimator import as_staged
-from skacv.staged.run import last_of
+from skacv.staged.fits import last_of
 
 __all__ = [
     "KERNELS",
@@ -66,6 +65,7 @@ __all__ = [
     "drawn_groups",
     "enough_centers",
     "fitted_sizes",
+    "folds_beside",
     "greedy_weights",
     "halved",
     "in_numpy",
@@ -150,15 +150,24 @@ def loss_name(model):
     return model.record_.loss.name
 
 
-def rows_of_staged_run(model):
+def rows_of_staged_run(run):
     """The rows that the fits of a run in stages keep beside their library; or None."""
-    run = model._live
     return [fit.X for fit in (run.main, *run.folds)]
+
+
+def folds_beside(run):
+    """The folds that go on in the products of a run; None if they run afterwards."""
+    side_runs = run.live.side_runs
+    return None if side_runs is None else side_runs.folds
+
+
+def without_rows(model):
+    """Coefficients and intercepts without each left-out row, for every target."""
+    return model._coefficients_without_rows()
 
 
 def stages_of(model):
     """The stages of a booster, of which a run that has ended keeps no training rows."""
-    assert model._live is None
     return model.record_.iterates.model.stages
 
 

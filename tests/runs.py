@@ -19,6 +19,19 @@ def fitted_attributes(model):
     return [name for name in names if name != "record_" and hasattr(model, name)]
 
 
+class InParts:
+    """A model whose run goes on in parts; it has taken the record so far."""
+
+    def __init__(self, model, X, y=None, *args, **params):
+        self.model, self.run = model, model.begin(X, y, *args, **params)
+
+    def go_on(self, n_updates):
+        """Go on up to a total number of updates; whether the run is complete."""
+        is_complete = self.run.go_on(n_updates)
+        self.model.take(self.run.record())
+        return is_complete
+
+
 @contextmanager
 def reading(read, **declared):
     """Let fits compute an estimate named "read", by that reader."""

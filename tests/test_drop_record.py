@@ -36,7 +36,7 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 from skacv.risk.intervals import rank_of
-from tests.runs import fitted_attributes
+from tests.runs import InParts, fitted_attributes
 from tests.test_fitted_state import (
     MODELS,
     STAGES,
@@ -262,14 +262,15 @@ def test_residuals_of_groups_are_those_of_folds():
 
 
 @pytest.mark.parametrize("name", ["lasso", "logistic", "staged", "kernel"])
-def test_a_run_that_was_going_on_begins_anew(name):
+def test_a_run_goes_on_and_the_copy_begins_anew(name):
     model, X, y, _ = drawn(name)
-    whole = clone(model)
-    whole.fit_up_to(5, X, y)
-    model.fit_up_to(3, X, y)
-    for goes_on in (model.drop_record(), model):
-        goes_on.fit_up_to(5, X, y)
-        np.testing.assert_array_equal(goes_on.cv_path_, whole.cv_path_)
+    whole, going_on = (InParts(each, X, y) for each in (clone(model), model))
+    whole.go_on(5)
+    going_on.go_on(3)
+    copied = model.drop_record()
+    for parts in (InParts(copied, X, y), going_on):
+        parts.go_on(5)
+        np.testing.assert_array_equal(parts.model.cv_path_, whole.model.cv_path_)
 
 
 def test_warm_start_begins_anew():

@@ -43,7 +43,7 @@ from skacv import (
 )
 from tests.cases import covering, first
 from tests.internals import OfOneIterate
-from tests.runs import fitted_attributes
+from tests.runs import InParts, fitted_attributes
 
 N_ROWS, N_COLUMNS = 90, 6
 RUN = {"max_iter": 6, "cv": 3}
@@ -250,7 +250,8 @@ def test_pickles_hold_no_rows(name):
 @pytest.mark.parametrize("name", ["lasso", "logistic", "staged", "kernel"])
 def test_pickles_of_a_run_that_may_go_on_hold_no_rows(name):
     model, X, y, weights = drawn(name)
-    model.fit_up_to(3, X, y, sample_weight=weights)
+    parts = InParts(model, X, y, sample_weight=weights)
+    parts.go_on(3)
     stored = pickle.dumps(model)
     assert rows_in(stored, X) == holds_rows(model)
     again = pickle.loads(stored)
@@ -258,9 +259,9 @@ def test_pickles_of_a_run_that_may_go_on_hold_no_rows(name):
     found, expected = again.cv_prediction_path_, model.cv_prediction_path_
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     # The pickle has not ended the run.
-    model.fit_up_to(5, X, y, sample_weight=weights)
+    parts.go_on(5)
     whole = clone(model)
-    whole.fit_up_to(5, X, y, sample_weight=weights)
+    InParts(whole, X, y, sample_weight=weights).go_on(5)
     np.testing.assert_allclose(model.cv_path_, whole.cv_path_, rtol=1e-10)
 
 
@@ -269,8 +270,9 @@ def test_parts_of_a_run_extend_one_path(name):
     model, X, y, weights = drawn(name)
     attribute = "dual_coef_path_" if name == "kernel" else "coef_path_"
     paths, copies = [], []
+    parts = InParts(model, X, y, sample_weight=weights)
     for n_updates in (2, 4, 6):
-        model.fit_up_to(n_updates, X, y, sample_weight=weights)
+        parts.go_on(n_updates)
         paths.append(getattr(model, attribute))
         copies.append(paths[-1].copy())
     if name != "kernel":  # stored iterates are a copy
@@ -278,7 +280,7 @@ def test_parts_of_a_run_extend_one_path(name):
     for path, expected in zip(paths, copies):
         np.testing.assert_array_equal(path, expected)
     in_one = clone(model)
-    in_one.fit_up_to(6, X, y, sample_weight=weights)
+    InParts(in_one, X, y, sample_weight=weights).go_on(6)
     np.testing.assert_allclose(
         paths[-1], getattr(in_one, attribute), rtol=1e-10, atol=1e-14
     )

@@ -20,6 +20,7 @@ from skacv import (
     TrajectoryRegressor,
 )
 from tests.cases import covering
+from tests.runs import InParts
 from tests.test_fitted_state import (
     CONTAINERS,
     assert_same,
@@ -80,9 +81,10 @@ def test_what_has_kept_its_rows(name, container):
 
 
 @pytest.mark.parametrize("name", ["lasso", "logistic", "kernel", "staged"])
-def test_runs_that_may_go_on(name):
+def test_records_of_runs_that_may_go_on(name):
     model, X, y, _ = drawn(name)
-    model.fit_up_to(3, X, y)
+    parts = InParts(model, X, y)
+    parts.go_on(3)
     assert_same(said(from_skops(model), X), said(model, X))
 
 

@@ -1,28 +1,22 @@
 """A run goes on with what it is a run of: the same data, columns and parameters."""
 
-import warnings
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from skacv import (
     IterativeRidge,
     KernelEigenProRegressor,
     RowSummary,
-    Staged,
     TrajectoryElasticNet,
     TrajectoryGroupLasso,
     TrajectoryLasso,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
+from skacv.optim.run import LiveRun
 from tests.runs import run_of
 
 FOLDS = KFold(4)
@@ -200,57 +194,46 @@ def test_a_kernel_machine_that_was_not_to_go_on_says_so(rng):
         model.set_params(warm_start=True, max_iter=9).fit(X, y)
 
 
-# ------------------------------------------------------------------ runs in stages
+def test_a_kernel_machine_whose_fit_has_failed_begins_anew(rng, monkeypatch):
+    X, y = drawn(rng)
+    model = kernel(cv=3, random_state=0).fit(X, y)
+    expected = model.predict(X)
+    n_calls, called = [], LiveRun._n_until_converged
+
+    def interrupted(self, coef):
+        n_calls.append(1)
+        if len(n_calls) == 2:
+            raise KeyboardInterrupt
+        return called(self, coef)
+
+    monkeypatch.setattr(LiveRun, "_n_until_converged", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(max_iter=9).fit(X, y)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(model.predict(X), expected)
+    with pytest.warns(UserWarning, match="whose last fit has failed: a new traj"):
+        model.fit(X, y)
+    whole = clone(model).fit(X, y)
+    np.testing.assert_array_equal(model.cv_path_, whole.cv_path_)
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
 
 
-@pytest.mark.parametrize("model", [TrajectoryLasso(0.1), kernel()], ids=str)
+# ------------------------------------------------------------------ groups of rows
+
+
+@pytest.mark.parametrize("model", [TrajectoryLasso(0.1, tol=0), kernel()], ids=str)
 def test_other_groups_are_other_folds(model, rng):
     X, y = drawn(rng)
     groups = np.arange(40) // 4
-    model = clone(model).set_params(cv=3, random_state=0, warm_start=False)
-    model.fit_up_to(3, X, y, groups=groups)
-    with warnings.catch_warnings(action="ignore"):  # kernel machines begin anew
-        model.fit_up_to(5, X, y, groups=groups[::-1] // 2)
-    expected = clone(model)
-    expected.fit_up_to(5, X, y, groups=groups[::-1] // 2)
+    others = groups[::-1] // 2
+    model = clone(model).set_params(cv=3, random_state=0, warm_start=True, max_iter=3)
+    model.fit(X, y, groups=groups).set_params(max_iter=5)
+    if isinstance(model, KernelEigenProRegressor):
+        with pytest.warns(UserWarning, match="a new trajectory starts at zero"):
+            model.fit(X, y, groups=others)
+    else:
+        model.fit(X, y, groups=others)
+    expected = clone(model).fit(X, y, groups=others)
     np.testing.assert_allclose(model.cv_path_, expected.cv_path_, rtol=1e-10)
     for found, rows in zip(model.cv_indices_, expected.cv_indices_):
         np.testing.assert_array_equal(found, rows)
-
-
-STAGED = [
-    (HistGradientBoostingRegressor(), {"estimator__learning_rate": 0.5}),
-    (HistGradientBoostingRegressor(), {"cv": 4}),
-    (HistGradientBoostingRegressor(), {"estimator__monotonic_cst": [1, 0, 0, 0, 0, 0]}),
-    (
-        make_pipeline(StandardScaler(), HistGradientBoostingRegressor()),
-        {"estimator__histgradientboostingregressor__max_depth": 2},
-    ),
-    (
-        make_pipeline(StandardScaler(), HistGradientBoostingRegressor()),
-        {"estimator__standardscaler": MinMaxScaler()},
-    ),
-]
-
-
-@pytest.mark.parametrize(("inner", "changes"), STAGED, ids=str)
-def test_staged_runs_with_other_parameters_begin_anew(inner, changes, rng, note_calls):
-    X, y = drawn(rng)
-    X = pd.DataFrame(X).add_prefix("x")
-    # Trees that there are before each fit.
-    trees = note_calls(
-        HistGradientBoostingRegressor,
-        "fit",
-        size=lambda trees, *_: getattr(trees, "n_iter_", 0),
-    )
-    model = Staged(clone(inner), cv=3)
-    model.fit_up_to(2, X, y)
-    del trees[:]
-    model.fit_up_to(3, X, y)
-    assert set(trees) == {2}
-    model.set_params(**changes).fit_up_to(4, X, y)
-    assert 0 in trees
-    expected = Staged(clone(inner), cv=3).set_params(**changes)
-    expected.fit_up_to(4, X, y)
-    np.testing.assert_array_equal(model.cv_path_, expected.cv_path_)
-    np.testing.assert_array_equal(model.predict(X), expected.predict(X))

@@ -98,7 +98,7 @@ from skacv.optim.updates import (
     Update,
 )
 from skacv.optim.user import Arguments, UserUpdate
-from skacv.records import HeldOut, Record
+from skacv.records import CoefPath, HeldOut, Record, Run
 
 if TYPE_CHECKING:  # they need extras
     from skacv import jax, torch
@@ -109,18 +109,27 @@ Y = X[:, 0] + 0.1 * RNG.standard_normal(60)
 LABELS = np.where(X[:, 0] + 0.5 * RNG.standard_normal(60) > 0, "above", "below")
 
 
+class OneIterate(Run):
+    """A run without updates."""
+
+    def __init__(self, y: NDArray[Any]) -> None:
+        self.path = CoefPath(np.zeros((1, 4)), np.array([np.mean(y)]))
+
+    def go_on(self, n_updates: int | None = None, progress: Any = None) -> bool:
+        return True
+
+    def record(self) -> Record:
+        return Record(self.path, iteration=0, iterate=self.path.at(0), n_iter=0)
+
+
 class Constant(RecordsTrajectory):
     """An estimator of one's own, whose one iterate is the mean."""
 
-    def fit(self, X: Any, y: Any, **params: Any) -> Constant:
-        self.mean_, self.n_iter_ = np.mean(y), 0
-        return self
+    def begin(self, X: Any, y: Any, **params: Any) -> Run:
+        return OneIterate(y)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return np.full(len(X), self.mean_)
-
-    def at_iteration(self, t: int) -> Constant:
-        return self
+        return np.full(len(X), self.record_.iterate.intercept)
 
 
 def regressors() -> list[RecordsTrajectory]:

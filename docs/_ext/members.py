@@ -11,7 +11,6 @@ from numpydoc.docscrape_sphinx import SphinxDocString
 from sphinx.ext.autosummary import import_by_name
 
 from skacv import TrajectoryEarlyStoppingCV
-from skacv.model_selection import RecordsTrajectory
 
 # Methods of scikit-learn's base classes that users call.
 OF_SCIKIT_LEARN = set(
@@ -99,9 +98,7 @@ def members_of(cls):
         member = getattr_static(cls, name)
         owner = next(each for each in cls.__mro__ if name in vars(each))
         is_ours = owner.__module__.startswith("skacv") or name in OF_SCIKIT_LEARN
-        # Authors of estimators implement this class: they need its hooks too.
-        is_hook = cls is RecordsTrajectory and name in vars(cls) and callable(member)
-        is_public = not name.startswith("_") or (is_hook and name[:2] != "__")
+        is_public = not name.startswith("_")
         if is_ours and is_public and not PLUMBING.fullmatch(name) and getdoc(member):
             yield name
 

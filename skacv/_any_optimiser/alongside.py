@@ -19,8 +19,8 @@ N_REFUSED = 10
 class FollowedLoop:
     """Replicas updated along with a training loop, and evaluated every few updates."""
 
-    # The attribute in which a subclass keeps the parameters of the best evaluation.
-    _best_params: str
+    # The parameters of the best evaluation: a subclass shows them by a name of its own.
+    _best_params: Any
 
     def __init__(
         self, model: Any, start: Any, data: Any, folds: Any, every: int
@@ -96,7 +96,7 @@ class FollowedLoop:
         self._se_path.append(estimate.se_path[0])
         self._patience.update(estimate.path[0])
         if self._patience.best == len(self._path) - 1:
-            setattr(self, self._best_params, self._loop_params)
+            self._best_params = self._loop_params
 
     @property
     def path_(self) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Scikit-learn estimators that run any optimiser: the part of all libraries."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from math import ceil
 from numbers import Integral
 from types import SimpleNamespace
@@ -15,12 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.data.checks import validated_data, validated_rows
 from .._estimator.data.labels import classes_of
-from .._estimator.data.training_data import replace_fitted
 from .._estimator.estimates.folds import routing_of, splitter_of
-from .._estimator.estimates.held_out import held_out_losses_of
-from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import RecordsTrajectory
-from .._estimator.parameters import to_python_scalar
+from .._estimator.estimates.terms import RunTerms
+from .._estimator.parameters import to_python_scalar, with_parameters_of
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
@@ -28,10 +26,27 @@ from ..records.descriptors import recorded
 from ..records.held_out import HeldOut
 from ..records.paths import ParamsPath
 from ..records.record import Record
+from ..records.run import Run, check_has_begun, check_n_updates
 from .data import shuffled_batches
 
 
-class IteratedModel(RecordedModel, RecordsTrajectory):
+class IteratedTerms(RunTerms):
+    """The terms of runs of any optimiser."""
+
+    def loss(self, X, y):
+        """The loss of rows: with ``loss=None`` the usual loss of skacv."""
+        if self.model.loss is not None:
+            return self.model.loss
+        if is_regressor(self.model):
+            return SquaredError()
+        n_classes = len(classes_of(self.model, np.asarray(y))[0])
+        return Logistic() if n_classes == 2 else Multinomial()
+
+    def check_data(self, X, y, sample_weight=None):
+        self.model._encoded_data(X, y)
+
+
+class IteratedModel(RecordedModel):
     """Base class of estimators whose fit is a recorded run of some library.
 
     A subclass has these parameters and ``random_state``, a ``_default_loss`` and the
@@ -85,6 +100,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         "random_state": ["random_state"],
     }
     get_metadata_routing = routing_of
+    _terms_type = IteratedTerms
 
     params_ = recorded(
         lambda record: record.iterate, "Parameters of the iterate in use."
@@ -126,57 +142,45 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         ValueError
             If parameters or data are invalid, or a run diverges.
         """
+        return super().fit(X, y, **params)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def begin(self, X: Any, y: ArrayLike, **params: Any) -> Run:
+        """Begin a run. It goes on to its end at once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        **params : dict
+            As in ``fit``.
+
+        Returns
+        -------
+        Run
+        """
         X, y, target, names, n_outputs = self._encoded_data(X, y)
         n_rows = len(y)
         splitter, split_params, groups = splitter_of(self, y, params)
+        splits = None
+        if splitter is not None:
+            splits = list(splitter.split(X, y, **split_params))
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        batches = None
-        if self.batch_size is not None:
-            n_epochs = ceil(self.max_iter / ceil(n_rows / self.batch_size))
-            batches = shuffled_batches(n_rows, self.batch_size, n_epochs, seed)
-        run, params_path, more = self._run(X, target, n_outputs, seed, batches)
-        estimates = {}
-        if splitter is not None:
-            path = run.cv_path(splitter.split(X, y, **split_params))
-            # The held-out rows are listed fold by fold.
-            ends = np.flatnonzero(np.diff(path.folds)) + 1
-            estimates["cv"] = _held_out(path, np.split(path.indices, ends), y)
-        loo = to_python_scalar(self.loo)
-        if loo is not False:
-            rows = np.arange(n_rows)
-            if loo is not True:
-                if loo > n_rows:
-                    raise ValueError(
-                        f"loo={loo} is more than the {n_rows} rows there are."
-                    )
-                rows = np.sort(rng.choice(n_rows, loo, replace=False))
-            path = run.loo_path(rows)
-            estimates["loo"] = _held_out(path, path.indices, y)
-        record = Record(
-            iterates=ParamsPath(params_path, self._model_type.iterate),
-            iteration=run.n_steps,
-            iterate=None,
-            n_iter=run.n_steps,
-            loss=self._loss,
-            classes=names.pop("classes_", None),
-            train_path=run.train_path,
-            estimates=estimates,
-            seed=seed,
-            weights=np.ones(n_rows),
-            groups=groups,
-            more=more,
+        loo, left_out = to_python_scalar(self.loo), None
+        if loo is True:
+            left_out = np.arange(n_rows)
+        elif loo is not False:
+            if loo > n_rows:
+                raise ValueError(f"loo={loo} is more than the {n_rows} rows there are.")
+            left_out = np.sort(rng.choice(n_rows, loo, replace=False))
+        model = with_parameters_of(self)
+        return WholeRun(
+            model, X, y, target, n_outputs, names, seed, splits, left_out, groups
         )
-        record = self._record_at(record, run.n_steps)
-        replace_fitted(self, names | {"record_": record})
-        return self
 
     def _validated(self, X, y):
         return validated_data(self, on_host(X), y, ensure_min_samples=2)
-
-    def _check_data(self, X, y, sample_weight=None):
-        """Raise the error that ``fit`` would raise on invalid data."""
-        self._encoded_data(X, y)
 
     def _checked(self, X):
         check_is_fitted(self)
@@ -211,18 +215,69 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
     def _mean_loss(self, target, predictor, weights):
         return np.average(self._row_losses(target, predictor[None])[0], weights=weights)
 
-    def _loss_on(self, X, y):
-        """The loss of rows: with ``loss=None`` the usual loss of skacv."""
-        if self.loss is not None:
-            return self.loss
-        if is_regressor(self):
-            return SquaredError()
-        n_classes = len(classes_of(self, np.asarray(y))[0])
-        return Logistic() if n_classes == 2 else Multinomial()
 
-    def _held_out_losses(self, name, y):
-        """Losses of the held-out predictions of "cv" or "loo"; None without them."""
-        return held_out_losses_of(self, ESTIMATES[name], y, self._row_losses)
+@dataclass(eq=False)
+class WholeRun(Run):
+    """A run of an optimiser, which goes on to its end at once."""
+
+    # It has the parameters, and is not fitted.
+    model: IteratedModel
+    X: np.ndarray
+    y: np.ndarray
+    # As the loss takes it, and its number of columns.
+    target: np.ndarray
+    n_outputs: int
+    # Fitted attributes about the columns, and classes.
+    names: dict
+    seed: int
+    # Of ``cv``, and rows that are left out one at a time; or None.
+    splits: list | None
+    left_out: np.ndarray | None
+    groups: np.ndarray | None
+    _record: Record | None = None
+
+    def go_on(self, n_updates=None, progress=None):
+        check_n_updates(n_updates)
+        if self._record is not None:
+            return True
+        model, n_rows, batches = self.model, len(self.y), None
+        if model.batch_size is not None:
+            n_epochs = ceil(model.max_iter / ceil(n_rows / model.batch_size))
+            batches = shuffled_batches(n_rows, model.batch_size, n_epochs, self.seed)
+        of_data = self.X, self.target, self.n_outputs
+        run, params_path, more = model._run(*of_data, self.seed, batches)
+        estimates = {}
+        if self.splits is not None:
+            path = run.cv_path(self.splits)
+            # The held-out rows are listed fold by fold.
+            ends = np.flatnonzero(np.diff(path.folds)) + 1
+            indices = np.split(path.indices, ends)
+            estimates["cv"] = _held_out(path, indices, self.y)
+        if self.left_out is not None:
+            path = run.loo_path(self.left_out)
+            estimates["loo"] = _held_out(path, path.indices, self.y)
+        names = dict(self.names)
+        record = Record(
+            iterates=ParamsPath(params_path, model._model_type.iterate),
+            iteration=run.n_steps,
+            iterate=None,
+            n_iter=run.n_steps,
+            loss=model._loss,
+            classes=names.pop("classes_", None),
+            train_path=run.train_path,
+            estimates=estimates,
+            seed=self.seed,
+            weights=np.ones(n_rows),
+            groups=self.groups,
+            more=more,
+            names=names,
+        )
+        self._record = model._record_at(record, run.n_steps)
+        return True
+
+    def record(self):
+        check_has_begun(self._record is not None)
+        return self._record
 
 
 def _held_out(estimate, indices, y):

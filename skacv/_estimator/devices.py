@@ -8,6 +8,7 @@ Methods of a fitted estimator read its NumPy view, a copy with the arrays in Num
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from functools import wraps
 
 import numpy as np
@@ -35,30 +36,36 @@ def converted(estimator, converter):
     """A copy of an estimator with its fitted arrays converted by scikit-learn."""
     copied = copy(estimator)
     example = converter(np.empty(0, np.float32))
-    copied._devices = None
-    if is_foreign_type(example):
-        copied._devices = Devices(example, example)
-    copied.record_ = estimator._record_with_rows(converter)
+    devices = Devices(example, example) if is_foreign_type(example) else None
+    record = estimator._record_with_rows(converter)
+    copied.record_ = replace(record, devices=devices)
     return copied
 
 
 def on_device_of(X, y, estimator):
     """A fitted estimator in NumPy, with its fitted arrays on the device of X."""
     devices = devices_of(estimator, X, y)
-    if devices is None:
-        return estimator
-    fitted = copy(estimator)
-    fitted._devices = devices
-    return fitted
+    return estimator if devices is None else _moved(estimator, devices)
 
 
 def in_numpy(estimator):
     """An estimator whose fitted arrays are NumPy's: itself, or a view of it."""
-    if vars(estimator).get("_devices") is None:
+    if _devices_of_record(estimator) is None:
         return estimator
-    view = copy(estimator)
-    view._devices = ON_HOST
-    return view
+    return _moved(estimator, ON_HOST)
+
+
+def _devices_of_record(estimator):
+    """Where the fitted arrays of an estimator are; None for NumPy."""
+    record = vars(estimator).get("record_")
+    return None if record is None else record.devices
+
+
+def _moved(estimator, devices):
+    """A copy whose fitted arrays are read elsewhere."""
+    moved = copy(estimator)
+    moved.record_ = replace(estimator.record_, devices=devices)
+    return moved
 
 
 def of_rows(method: Method) -> Method:
@@ -66,7 +73,7 @@ def of_rows(method: Method) -> Method:
 
     @wraps(method)
     def follows(self, X, *args, **kwargs):
-        devices = vars(self).get("_devices")
+        devices = _devices_of_record(self)
         if devices is None and (type(X) is np.ndarray or not is_foreign(X)):
             return method(self, X, *args, **kwargs)
         is_view = devices is not None and devices.X is None
@@ -87,13 +94,12 @@ def of_record(method: Method) -> Method:
 
     @wraps(method)
     def follows(self, *args, **kwargs):
-        devices = vars(self).get("_devices")
+        devices = _devices_of_record(self)
         result = method(in_numpy(self), *args, **kwargs)
         if devices is None or devices.X is None:  # a pickled view is one, too
             return result
         if isinstance(result, BaseEstimator):
-            result._devices = devices
-            return result
+            return _moved(result, devices)
         return _like(result, devices.X)
 
     return follows

@@ -85,6 +85,16 @@ def _is_same(a, b):
     return bool(a == b)
 
 
+def with_parameters_of(estimator):
+    """An estimator of the same class and parameters, which is not fitted."""
+    # A subclass may have attributes that its ``__init__`` does not take.
+    unfitted = object.__new__(type(estimator))
+    for name, value in vars(estimator).items():
+        if not (name.startswith("_") or name.endswith("_")):
+            vars(unfitted)[name] = value
+    return unfitted
+
+
 def set_parameters(estimator, arguments):
     """Store the ``locals()`` of ``__init__``, each as the attribute of its name."""
     vars(estimator).update(arguments)

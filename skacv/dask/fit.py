@@ -1,15 +1,14 @@
 """Linear models fitted to Dask collections: a run whose rows are on workers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dask.base import tokenize
 
 from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import to_python_scalar
-from .._estimator.run.fit import warn_of_uneven_columns
+from .._estimator.run.slow_runs import warn_of_uneven_columns
 from .._estimator.run.source import Source
-from ..optim.array_path import PathCache
 from ..optim.updates import ProximalGradient
 from .data import data_of
 from .estimates import estimates_of, is_requested
@@ -22,34 +21,38 @@ class DaskSource(Source):
 
     live_type = RunOnWorkers
 
-    def validate(self, estimator, spec):
+    def validate(self, model, spec):
         """Identify the collections: equal ones have the same token."""
         self.token = tokenize(self.X, self.y, self.sample_weight)
 
-    def problem(self, estimator, run, params, recorded):
+    def problem(self, model, task, params):
         """The problem of these rows, with its folds side by side, and no groups."""
-        check_settings(estimator, run.spec, params)
-        if recorded is not None:
+        check_settings(model, task.spec, params)
+        if task.recorded is not None:
             raise ValueError(
                 "A recorded run cannot be continued with Dask input: set "
-                "warm_start=False, or run it in stages with fit_up_to on the same "
-                "collections."
+                "warm_start=False, or keep the run that begin() returns and let that "
+                "go on."
             )
-        data = data_of(estimator, run.spec, self.X, self.y, self.sample_weight)
-        check_loo(estimator.loo, data.n_samples)
-        run.side_runs = FoldRuns(data.fits)
+        data = data_of(model, task.spec, self.X, self.y, self.sample_weight)
+        check_loo(model.loo, data.n_samples)
         return data, [], None
 
-    def finish(self, estimator, run):
-        """The run from which estimates are computed; automatic ones are off."""
-        data, trajectory = run.data, run.trajectory
-        values = run.side_runs.values[: len(trajectory.coef)]
-        run.so_far = run.so_far or PathCache()
-        run.so_far.first("train", len(values), lambda part: (values[part, 0],))
-        run.computed = estimates_of(estimator, run.spec, trajectory, data, values)
-        return super().finish(estimator, run)
+    def side_runs(self, data):
+        """The folds, which share every round of the run."""
+        return FoldRuns(data.fits)
 
-    def warn(self, estimator, finished):
+    def finish(self, finished):
+        """The run from which estimates are computed; automatic ones are off."""
+        data, trajectory = finished.data, finished.trajectory
+        values = finished.side_runs.values[: len(trajectory.coef)]
+        finished.so_far.first("train", len(values), lambda part: (values[part, 0],))
+        computed = estimates_of(
+            finished.estimator, finished.spec, trajectory, data, values
+        )
+        return replace(finished, computed=computed)
+
+    def warn(self, model, finished):
         """Warn about uneven columns, from a few of the rows."""
         data = finished.data
         warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)

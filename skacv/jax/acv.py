@@ -36,7 +36,10 @@ class Alongside(FollowedLoop):
         Number of updates so far.
     """
 
-    _best_params = "best_params_"
+    @property
+    def best_params_(self) -> Any:
+        """The loop's parameters at the minimum of the path."""
+        return self._best_params
 
     # The start is named as in JAX.
     def __init__(

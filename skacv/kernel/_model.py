@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._compat import Interval, StrOptions, is_foreign
-from .._estimator.collections import is_collection
+from .._compat import Interval, StrOptions, _fit_context
 from .._estimator.data.checks import check_size, shape_of
 from .._estimator.data.standardized import AS_PASSED
-from .._estimator.estimates.left_out import FEWEST_ROWS
-from .._estimator.estimates.recording import Price
 from .._estimator.parameters import (
     ALPHA_CONSTRAINT,
     EIGENPRO_CONSTRAINTS,
@@ -22,6 +19,8 @@ from .._estimator.parameters import (
     set_parameters,
     to_python_scalar,
 )
+from .._estimator.run.fit import TrajectoryModel
+from .._estimator.run.fit_run import begin_fit
 from .._estimator.run.plan import (
     N_SMOOTH_STRENGTHS,
     ModelSpec,
@@ -31,14 +30,15 @@ from .._estimator.run.plan import (
 from .._typing import RandomState
 from .._warnings import warn
 from ..optim.contraction import Shares
-from ..optim.kernel_matrix import KernelMatrix
 from ..optim.namespaces import dtype_of, rows_in
 from ..optim.trajectory import iterate
 from ..records.descriptors import recorded
 from ..records.paths import CoefPath
+from ..records.run import Run
 from ..risk.cost import RunCost, method_for
 from ._predictions import RecordedKernelModel
-from ._stopping import StoppingModel
+from ._stopping import StoppingRun
+from ._terms import KernelTerms
 from .centers import MOST_FUNCTIONS, Features, center_data
 from .data import check_rows, kernel_data, kernel_rows, working_dtype
 from .eigenpro import KernelSolver, run_attributes
@@ -48,13 +48,12 @@ from .kernels import (
     CallableKernel,
     KernelOfDistances,
     Precomputed,
-    SquaredDistance,
     check_precomputed,
     check_squares,
     scale_gamma,
 )
 from .ridge import enough_centers
-from .scales import MOST_ROWS, chosen_kernel, kernels_and_gammas
+from .scales import chosen_kernel
 
 # A fit says that its centres are few if all rows as centres are expected to lower the
 # error by more than this share. gamma="auto" has chosen a scale for few centres.
@@ -78,7 +77,7 @@ def error_of_labels(record):
     return path
 
 
-class KernelModel(RecordedKernelModel, StoppingModel):
+class KernelModel(RecordedKernelModel, TrajectoryModel):
     """Base class of kernel machines that record their trajectory and stop early.
 
     A subclass defines ``_encoded_samples(X, y, sample_weight)`` and documents the
@@ -113,8 +112,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         "store_every": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [Interval(Real, 0, None, closed="neither")],
     }
-    # Squared distances that fits to the same rows share.
-    _distances = None
+    _run_type = StoppingRun
+    _terms_type = KernelTerms
 
     alpha_path_ = recorded(
         lambda record: record.strengths["alpha"], "Value of alpha at every iterate."
@@ -197,6 +196,35 @@ class KernelModel(RecordedKernelModel, StoppingModel):
     ) -> None:
         set_parameters(self, locals())
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def begin(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        distances: Any = None,
+        **params: Any,
+    ) -> Run:
+        """Begin a run, which goes on and is read as one likes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Do not change it in place while the run goes on.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+        distances : object, default=None
+            Squared distances that runs of several candidates on the same rows share.
+        **params : dict
+            As in ``fit``.
+
+        Returns
+        -------
+        Run
+        """
+        return begin_fit(self, X, y, sample_weight, params, distances)
+
     @property
     def _follows_X(self):
         """Named kernels are computed where X is, any other kernel in NumPy."""
@@ -209,7 +237,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
     # ---------------------------------------------------------------- the problem
 
-    def _data_of(self, run, samples, encoded, folds, recorded):
+    def _data_of(self, task, samples, encoded, folds):
         """The problem that samples make, on their kernel, and the folds of its rows."""
         n_rows, target = len(samples.y), encoded.target
         is_single = working_dtype(n_rows) == np.float32
@@ -218,7 +246,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         # The kernel, the rows to which it is applied, and attributes for predictions.
         rows, n_centers = (
             samples.rows[:, None],
-            run.spec.solver.centers_on(len(samples.y)),
+            task.spec.solver.centers_on(len(samples.y)),
         )
         if self._is_precomputed():
             check_precomputed(samples.passed)
@@ -238,7 +266,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
                 check_squares(X)
                 name, gamma = self.kernel, self.gamma
                 if gamma == "auto":
-                    chosen, compared = chosen_kernel(self, scaled, folds, run.seed)
+                    chosen, compared = chosen_kernel(self, task, scaled, folds)
                     name, gamma = chosen["kernel"], chosen["gamma"]
                     attributes |= compared
                 elif name == "auto":
@@ -253,7 +281,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             attributes["_kernel"] = kernel
             if n_centers is not None:
                 return self._with_centers(
-                    run, scaled, encoded, kernel, n_centers, attributes, folds
+                    task, scaled, encoded, kernel, n_centers, attributes, folds
                 )
             if not self._keeps_rows(
                 samples.passed
@@ -261,20 +289,20 @@ class KernelModel(RecordedKernelModel, StoppingModel):
                 attributes["X_fit_"] = rows_in(
                     scaled.passed, np.arange(samples.n_samples)
                 )
-            if self._distances is None:
+            if task.distances is None or not self._takes_distances(samples.passed):
                 rows = X
             else:
-                kernel = KernelOfDistances(self._distances, kernel)
+                kernel = KernelOfDistances(task.distances.values, kernel)
         encoded = replace(encoded, names={**encoded.names, **attributes})
-        data = kernel_data(self, samples, encoded, kernel, rows, run.seed)
+        data = kernel_data(self, samples, encoded, kernel, rows, task.seed)
         # The problem has the rows in another order.
         index = data.rows_of_samples(samples.rows)
         return data, [(index[train], index[held_out]) for train, held_out in folds]
 
     # The problem of samples with random centres, and the folds of its rows.
-    def _with_centers(self, run, samples, encoded, kernel, n_centers, names, folds):
+    def _with_centers(self, task, samples, encoded, kernel, n_centers, names, folds):
         X, n_rows, n_functions = kernel_rows(samples.X), len(samples.y), n_centers
-        order = np.random.RandomState(run.seed).permutation(n_rows)
+        order = np.random.RandomState(task.seed).permutation(n_rows)
         if self.n_centers == "auto":
             data = X, encoded.target, encoded.weights, order
             n_centers, gain = enough_centers(kernel, *data, n_centers)
@@ -302,7 +330,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         }
         encoded = replace(encoded, names={**encoded.names, **names})
         features = Features.of(kernel, X, centers, self._map, n_functions)
-        return center_data(self, samples, encoded, features, folds, run.seed)
+        return center_data(self, samples, encoded, features, folds, task.seed)
 
     def _standardized(self, samples):
         """Samples with columns as the kernel needs them."""
@@ -390,84 +418,14 @@ class KernelModel(RecordedKernelModel, StoppingModel):
                 ConvergenceWarning,
             )
 
-    # ------------------------------------------------------ hooks of a comparison
-
-    def _left_to_compare(self, X, y, sample_weight=None):
-        """The kernels and values of gamma to compare, if automatic, for few rows."""
-        # Choosing gamma on the rows that evaluate the run would make the estimate
-        # optimistic, most of all with few rows.
-        is_auto = isinstance(self.gamma, str) and self.gamma == "auto"
-        # Kernels that follow X are those with a scale.
-        if not (is_auto and self._follows_X) or is_collection(X):
-            return [{}]
-        if sample_weight is None and shape_of(X)[0] > MOST_ROWS:
-            return [{}]
-        samples, _ = self._encoded_samples(X, y, sample_weight)
-        if len(samples.y) > MOST_ROWS:
-            return [{}]
-        scaled = self._standardized(samples)
-        compared = {"gamma"} | ({"kernel"} if self.kernel == "auto" else set())
-        return [
-            {name: value for name, value in pair.items() if name in compared}
-            for pair in kernels_and_gammas(self.kernel, scaled)
-        ]
-
-    @staticmethod
-    def _share_work(candidates, X, y, sample_weight=None):
-        """Share distances between fits to the same rows, if they fit in memory."""
-        # On a device distances take little time.
-        candidates = [
-            candidate
-            for candidate in candidates
-            if isinstance(candidate.kernel, str)
-            and candidate.kernel in {"auto", *RADIAL_KERNELS}
-            and candidate._keeps_rows(X)
-        ]
-        if len(candidates) < 2 or is_foreign(X):
-            return
-        if len({c.standardize for c in candidates}) > 1:
-            return
-        samples, _ = candidates[0]._encoded_samples(X, y, sample_weight)
-        samples = candidates[0]._standardized(samples)
-        rows = kernel_rows(samples.columns.applied(samples.passed))
-        budget = min(candidate._budget() for candidate in candidates)
-        # The distances and the kernel matrix of one candidate are kept at a time.
-        distances = KernelMatrix(
-            SquaredDistance(), rows, rows.dtype, budget / 2, candidates[0]._map
-        )
-        for candidate in candidates:
-            candidate._use_distances(distances.values)
-
-    def _use_distances(self, distances):
-        """Compute the kernel of the next fit from squared distances of its rows."""
-        self._distances = distances
-
-    def _release(self):
-        """Free the shared distances, and memory that only further epochs need."""
-        self._live = self._distances = None
+    def _takes_distances(self, X):
+        """Whether the kernel is computed from the squared distances of all rows."""
+        is_radial = isinstance(self.kernel, str)
+        is_radial = is_radial and self.kernel in {"auto", *RADIAL_KERNELS}
+        return is_radial and self._keeps_rows(X)
 
     def _is_precomputed(self):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _default_patience(self):
-        """None: a kernel machine stops its run by its own ``patience``."""
-        return None
-
-    def _price(self, n_rows, n_columns, n_outputs):
-        """The expected seconds of a run, as a Price."""
-        size = self._spec().solver.centers_on(n_rows) or n_rows
-        start = SECONDS_AT_LEAST + SECONDS_TO_START * n_rows * size
-        return Price(start, SECONDS_OF_PASS * n_outputs * size**2, self.max_iter)
-
-    def _leaves_one_out_cheaply(self, X, y):
-        """Whether leave-one-out of every row is cheap, for any run."""
-        shape, spec = shape_of(X), self._spec()
-        if len(shape) != 2 or shape[0] < FEWEST_ROWS:
-            return False
-        has_momentum = spec.solver.name_on(shape[0]) == "nesterov"
-        has_centers = spec.solver.centers_on(shape[0]) is not None
-        is_exact = has_centers or spec.solver.decomposes(shape[0]) or not has_momentum
-        return spec.is_quadratic and is_exact
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

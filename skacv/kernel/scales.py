@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 
 from .._estimator.data.training_data import positions
+from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
 from .._estimator.run.stopping import halved
 from ..optim.namespaces import rows_in, to_numpy
@@ -40,13 +41,33 @@ SHARED_PARAMETERS = (
 )
 
 
-def chosen_kernel(estimator, samples, folds, seed):
+class SharedDistances:
+    """Squared distances of all rows, which runs of this process share.
+
+    Another process gets none, and computes what it needs: they would take longer to
+    send. Shapes: values (n_samples, n_samples).
+    """
+
+    def __init__(self, values):
+        self.values = values
+
+    def __reduce__(self):
+        return no_distances, ()
+
+
+def no_distances():
+    """What another process gets of shared distances."""
+    return
+
+
+def chosen_kernel(estimator, task, samples, folds):
     """The kernel and gamma of least loss on folds, and fitted attributes about all.
 
     ``folds`` are those of the estimator as rows of ``samples``; without any, five are
-    drawn. ``seed`` draws rows and folds.
+    drawn. The seed of ``task``, a FitTask, draws rows and folds.
     """
-    rng, most_rows, halving = np.random.RandomState(seed), MOST_ROWS, {}
+    seed, halving = task.seed, {}
+    rng, most_rows = np.random.RandomState(seed), MOST_ROWS
     has_centers = estimator._spec().solver.centers_on(len(samples.y)) is not None
     if has_centers:
         most_rows = OF_CENTERS["n_rows"]
@@ -75,22 +96,23 @@ def chosen_kernel(estimator, samples, folds, seed):
         splits = list(KFold(n_folds, shuffle=True, random_state=rng).split(rows))
     params |= {"loo": False, "cv": splits, "random_state": seed}
     params["n_centers"] = OF_CENTERS["n_centers"] if has_centers else None
-    candidates = [type(estimator)(**pair, **params) for pair in pairs]
-    if estimator._distances is None:
-        estimator._share_work(candidates, *data[:2])
+    models = [type(estimator)(**pair, **params) for pair in pairs]
+    if task.distances is None:
+        shared = terms_of(estimator).share_work(models, *data[:2])
     else:
-        distances = estimator._distances[np.ix_(samples.rows[rows], samples.rows[rows])]
-        for candidate in candidates:
-            candidate._use_distances(distances)
+        distances = task.distances.values
+        distances = distances[np.ix_(samples.rows[rows], samples.rows[rows])]
+        shared = {"distances": SharedDistances(distances)}
+    runs = {}
 
     def go_on(number, n_updates):
-        is_over = candidates[number].fit_up_to(n_updates, *data)
-        return candidates[number].cv_path_.min(), is_over
+        if number not in runs:
+            runs[number] = models[number].begin(*data, **shared)
+        is_over = runs[number].go_on(n_updates)
+        return runs[number].record()["cv"].path.min(), is_over
 
     # In a tie the smaller gamma wins: its functions are smoother.
-    best, scores, _ = halved(
-        len(pairs), go_on, lambda n: candidates[n]._release(), **halving
-    )
+    best, scores, _ = halved(len(pairs), go_on, runs.pop, **halving)
     attributes = {
         "kernels_": [pair["kernel"] for pair in pairs],
         "gammas_": np.array([pair["gamma"] for pair in pairs]),

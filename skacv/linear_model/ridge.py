@@ -22,6 +22,7 @@ from .._estimator.run.plan import (
     Strengths,
     ridge_penalty,
 )
+from .._estimator.run.terms import FitTerms
 from .._typing import RandomState, Standardize
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
@@ -35,6 +36,14 @@ from ..optim.preconditioner import (
 from ..optim.schedules import EigenPro, HeavyBall, fixed_batches
 from ..optim.updates import Pass, ProximalGradient
 from ._bases import SquaredErrorRegressor
+
+
+class RidgeTerms(FitTerms):
+    """The terms of the runs of ridge regressions."""
+
+    def patience(self, record=None):
+        # Exact solutions cost next to nothing, and the best may come last.
+        return None if self.model.solver == "newton" else super().patience(record)
 
 
 @documented(SQUARED, strength="alpha")
@@ -136,6 +145,8 @@ class IterativeRidge(SquaredErrorRegressor):
     True
     """
 
+    _terms_type = RidgeTerms
+
     _parameter_constraints = {
         **SquaredErrorRegressor._parameter_constraints,
         **EIGENPRO_CONSTRAINTS,
@@ -184,10 +195,6 @@ class IterativeRidge(SquaredErrorRegressor):
         else:
             solver = Solver(SCHEDULES[self.solver](1.0))
         return ModelSpec.of(self, ridge_penalty, strengths, solver, is_quadratic=True)
-
-    def _default_patience(self):
-        # Exact solutions cost next to nothing, and the best may come last.
-        return None if self.solver == "newton" else super()._default_patience()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from .._estimator.estimates.readers import (
     register_estimate,
     unregister_estimate,
 )
-from .._estimator.estimates.recording import RecordsTrajectory
+from .._estimator.run.recording import RecordsTrajectory
 from ..converged.approximate_loo import ApproximateLOO, approximate_loo
 from .conformalized_quantiles import ConformalizedQuantiles
 from .defaults.pipeline import TablePipeline

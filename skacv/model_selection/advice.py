@@ -9,8 +9,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import evaluated_iterations
+from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
+from .._estimator.run.recording import evaluated_iterations
 from .._names import did_you_mean
 from .._typing import Method
 from .._warnings import warn
@@ -95,12 +96,14 @@ def warn_of_limits(compared, is_default, least_weight=0.1):
     weights, warned = compared.weights, set()
     for name, index in compared.best_indices.items():
         run, t = compared.runs[index], compared.choices[index].iteration
-        limit = run.estimator._ended_by() if weights[name] >= least_weight else None
+        terms, limit = terms_of(run.estimator), None
+        if weights[name] >= least_weight:
+            limit = terms.limit(run.estimator.record_)
         # Default paths end where a penalty hardly matters.
         if limit is None or (is_default and limit.n_last):
             continue
         # A patience would have let runs go on for less.
-        is_patient = run.estimator._default_patience() is not None
+        is_patient = terms.patience() is not None
         of_loss = 1e-3 if is_patient else 1e-2
         # Losses of iterates that may be chosen: a network begins worse than the mean.
         iterations = evaluated_iterations(run.estimator)
@@ -154,7 +157,7 @@ def warn_of_constants(selection, y, limited):
         warn(
             f"The chosen stage{which} is worse than a constant (the mean of y, or the "
             f"class shares): its held-out loss is {kept:.3g}, that of the constant "
-            f"{constant:.3g}. {run.estimator._why_worse(X, y)}",
+            f"{constant:.3g}. {terms_of(run.estimator).why_worse(X, y)}",
             UserWarning,
         )
 

@@ -15,10 +15,11 @@ from sklearn.utils import check_random_state
 from .._compat import validate_parameters
 from .._estimator.delegation import request_weights
 from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_off
 from .._names import did_you_mean
 from ..staged import Staged
-from ..staged.run import last_of
+from ..staged.fits import last_of
 from .class_weights import check_members_are_weighed_once
 from .failures import Failed, attempt, name_of, raise_first
 
@@ -38,6 +39,8 @@ class Candidate:
     X: Any = None
     # The transformer that makes X from the codes of an encoder, or from a sparse X.
     view: Any = None
+    # Further arguments of ``begin``, which candidates share while they run.
+    shared: dict = field(default_factory=dict)
     # Candidates of a group differ only in automatic parameters.
     group: int = 0
     # What its run has left, an EndedRun. Only ``run_all`` writes it.
@@ -106,7 +109,8 @@ def list_candidates(owner, data, rng):
             candidates.append(candidate)
             continue
         # Values of automatic parameters are compared as combinations are.
-        for values in model._left_to_compare(X, data.y, candidate.sample_weight):
+        terms = terms_of(model)
+        for values in terms.values_to_compare(X, data.y, candidate.sample_weight):
             compared = candidate
             if values:
                 compared = replace(
@@ -220,7 +224,7 @@ def check_parameters(estimator):
     if isinstance(estimator, Staged):
         validate_parameters(last_of(estimator.estimator))
     # It reads those that only a run would.
-    estimator._price(1, 1, 1)
+    terms_of(estimator).price(1, 1, 1)
 
 
 def give_folds(candidates, cv, owner_name):

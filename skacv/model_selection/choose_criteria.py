@@ -7,8 +7,8 @@ from sklearn.base import is_classifier
 
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
-from ..staged import Staged
 from .blending import BlendTask
 from .candidates import remaining
 from .criteria import (
@@ -47,8 +47,7 @@ def choose_criteria(owner, data, candidates):
     name, weights, of_members = owner.criterion, left[0].sample_weight, None
     if is_auto(name) or is_estimate(name):
         for candidate in left:
-            if isinstance(candidate.model, Staged):
-                candidate.model._check_loss_chooses()
+            terms_of(candidate.model).check_loss_chooses()
         of_iterates = PathCriterion(
             estimate.name, estimate, data.y, growth=estimate.growth
         )
@@ -131,7 +130,7 @@ def member_losses(candidates, y):
     for candidate in candidates:
         last[candidate.member] = candidate
     for name, candidate in last.items():
-        losses[name] = candidate.model._loss_on(candidate.X, y)
+        losses[name] = terms_of(candidate.model).loss(candidate.X, y)
     first, *rest = losses.values()
     return losses, first if rest.count(first) == len(rest) else None
 

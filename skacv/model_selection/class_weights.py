@@ -8,7 +8,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.labels import check_class_weights
 from ..staged import Staged
 from ..staged.data import weighing_classes
-from ..staged.run import last_of
+from ..staged.fits import last_of
 
 
 def check_weighs_classes(of_classes, y):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._estimator.estimates.held_out_predictor import HeldOutPredictor
-from .._estimator.estimates.recording import evaluated_iterations
+from .._estimator.run.recording import evaluated_iterations
 from .criteria import PathCriterion, index_of_least
 from .optimism import (
     Draws,

@@ -21,8 +21,10 @@ from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host, with_positive_class
 from .._estimator.delegation import class_of
+from .._estimator.estimates.held_out import held_out_losses_of
 from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from .._estimator.estimates.readers import ESTIMATES, Estimate
+from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto, is_off
 from .._names import did_you_mean, question
 from .._warnings import warn
@@ -73,9 +75,9 @@ def automatic(candidates, y):
         if not leaves_one_out:
             break
         try:
-            leaves_one_out = estimator._leaves_one_out_cheaply(X, y)
+            leaves_one_out = terms_of(estimator).leaves_one_out_cheaply(X, y)
         except (TypeError, ValueError):
-            estimator._check_data(X, y)  # bad data have an error of their own
+            terms_of(estimator).check_data(X, y)  # bad data have an error of their own
             raise
     if leaves_one_out:
         return ESTIMATES["loo"]
@@ -169,7 +171,7 @@ class PathCriterion(Criterion):
 
     def losses(self, estimator):
         """Losses of the held-out rows; None if they are not available."""
-        losses = estimator._held_out_losses(self.name, self.y)
+        losses = held_out_losses_of(estimator, self.estimate, self.y)
         if losses is None or self.samples is None:
             return losses
         return losses.within(self.samples)
@@ -268,7 +270,7 @@ class ScorerCriterion(Criterion):
                 scorer(trial, X, y, **params)
             except (TypeError, ValueError, AttributeError, IndexError) as error:
                 # Bad data have an error of their own.
-                estimator._check_data(candidate.X, y)
+                terms_of(estimator).check_data(candidate.X, y)
                 model = class_of(estimator)
                 # Errors of scikit-learn name the class of what is scored.
                 why = str(error).replace(HeldOutPredictor.__name__, model).rstrip(".")
@@ -369,7 +371,7 @@ class ScorerCriterion(Criterion):
         estimate = self.estimate
         held_out = estimate.of(estimator)
         if held_out is None or held_out.indices is None:
-            raise not_computed(estimator, estimate, estimate.indices)
+            raise not_computed(estimator, estimate, f"{estimate.name}_indices_")
         rows, predictions = np.hstack(held_out.indices), held_out.prediction
         if self.samples is None:
             return predictions, rows

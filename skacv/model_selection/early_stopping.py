@@ -22,6 +22,7 @@ from .._estimator.estimates.fitted_state import (
     MOST_OF_CHOICE,
     without_record,
 )
+from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from ..tables import TableEncoder
@@ -360,7 +361,7 @@ class TrajectoryEarlyStoppingCV(
         corrected = corrected_score(selection, data, rng)
         held_out, scores = held_out_means(selection, data), fold_scores(selection)
         model = compared.runs[compared.index].estimator
-        along_run = model._parameters_at(selection.iteration)
+        along_run = terms_of(model).parameters_at(model.record_, selection.iteration)
         rows, alike = best_rows(selection), members_alike(selection)
         self.estimator_, self.members_ = kept, members
         self.encoder_ = None if data.table is None else data.table.encoder

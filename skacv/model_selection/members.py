@@ -10,13 +10,13 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from .._compat import Composition, request_of
 from .._estimator.delegation import request_weights
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import (
+from .._estimator.parameters import is_auto
+from .._estimator.run.recording import (
     RecordsTrajectory,
     check_records_trajectory,
 )
-from .._estimator.parameters import is_auto
 from ..staged.estimator import as_staged
-from ..staged.run import cloned
+from ..staged.fits import cloned
 from .criteria import scorer_of
 from .defaults.portfolio import PORTFOLIOS
 

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import delayed
 
 from .._estimator.delegation import class_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import evaluated_iterations
+from .._estimator.run.recording import evaluated_iterations
 from ..risk.held_out_rows import mean_with_error, units_of
 from .candidates import in_groups, remaining
 from .criteria import PathCriterion, index_of_least

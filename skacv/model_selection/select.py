@@ -10,6 +10,7 @@ from .._estimator.data.checks import shape_of
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.fitted_state import chosen_iterate
 from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.estimates.terms import terms_of
 from ..optim.blocks import threads_for
 from .advice import groups_of_copies
 from .candidates import remaining
@@ -297,8 +298,8 @@ def rows_of_run(comparison, index, params):
         of_path = PathCriterion(name, estimate)
         choice = choice_of(run._replace(path=held_out.path), of_path, comparison.rule)
         scores.append((name, loss_name(estimator), *choice, *NOT_COMPARED))
-    rows = []
+    rows, terms = [], terms_of(estimator)
     for score in scores:
-        along_run = {**params, **estimator._parameters_at(score[2])}
+        along_run = {**params, **terms.parameters_at(estimator.record_, score[2])}
         rows.append((member, along_run, *score, estimator.n_iter_, run.seconds, ""))
     return rows

@@ -20,6 +20,7 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import class_of
 from .._estimator.estimates.folds import folds_of, row_numbers, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
 from .._warnings import warn
 from .candidates import remaining
@@ -47,6 +48,7 @@ def shared_work(owner, data, candidates, criteria):
         share_distances(left, data.y)
     yield groups
     for candidate in candidates:
+        candidate.shared = {}
         give_back_cv(candidate.model)
         if candidate.run is not None:
             give_back_cv(candidate.run.estimator)
@@ -155,7 +157,7 @@ def draw_once(candidates, origins, X, y, fit_params):
             rows = np.arange(_num_samples(X))
         except (TypeError, ValueError):
             # Bad data have an error of their own.
-            model._check_data(candidate.X, y, weights)
+            terms_of(model).check_data(candidate.X, y, weights)
             raise
         if is_classifier(model):
             splits = drop_folds_of_one_class(splits, y, weights)
@@ -241,4 +243,8 @@ def share_distances(candidates, y):
     for alike in together.values():
         first, models = alike[0], [candidate.model for candidate in alike]
         # What fails here fails in the runs, which do without.
-        attempt(first.model._share_work, models, first.X, y, first.sample_weight)
+        shared = attempt(
+            terms_of(first.model).share_work, models, first.X, y, first.sample_weight
+        )
+        for candidate in alike:
+            candidate.shared = {} if isinstance(shared, Failed) else shared

@@ -12,10 +12,13 @@ import numpy as np
 
 from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import split_record, with_record
+from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
+from .._estimator.run.progress import advance
 from .._estimator.run.stopping import Patience, halved, later_gain
 from .._warnings import warn
 from ..exceptions import SeparationWarning, SmallTrainingSetsWarning
+from ..records.run import Run
 from ..staged import Staged
 from .failures import Failed, attempt
 
@@ -85,8 +88,13 @@ class Start:
     X: Any
     y: Any
     fit_params: dict
-    # Further arguments of ``fit_up_to``: how far the model on all rows grows.
+    # Further arguments of ``begin``: what runs share, and how far the model on all rows
+    # grows.
     settings: dict = field(default_factory=dict)
+
+    def begin(self):
+        """The run of the model."""
+        return self.model.begin(self.X, self.y, **self.fit_params, **self.settings)
 
 
 def starts_of(candidates, y, growth):
@@ -96,9 +104,9 @@ def starts_of(candidates, y, growth):
     """
     starts = []
     for one in candidates:
-        settings = {}
+        settings = dict(one.shared)
         if growth != "all" and isinstance(one.model, Staged):
-            settings = {"growth": growth}
+            settings["growth"] = growth
         starts.append(Start(one.member, one.model, one.X, y, one.fit_params, settings))
     return starts
 
@@ -112,6 +120,9 @@ class ModelRun:
     # The end of a fit with ``time_limit``, and what the run is expected to take.
     deadline: Any = None
     price: Any = None
+    # The run, once it has begun, and the estimator with the record so far.
+    run: Run | None = None
+    model: Any = None
     # Value of the criterion at every iterate; None before the run has begun.
     path: np.ndarray | None = None
     n_updates: int = 0
@@ -123,11 +134,6 @@ class ModelRun:
     is_cut: bool = False
     # The error that has ended the run.
     failed: Failed | None = None
-
-    @property
-    def model(self):
-        """The estimator, fitted as far as the run has gone."""
-        return self.start.model
 
     def go_on(self, n_updates):
         """Continue up to a total number of updates; return whether the run is over.
@@ -156,11 +162,13 @@ class ModelRun:
         return self.is_cut
 
     def release(self):
-        """Free what only further updates need."""
-        self.model._release()
+        """Free the run, of which no more is read."""
+        if self.run is not None:
+            self.model = with_record(self.start.model, self.run.end())
+            self.run = None
 
     def end(self):
-        """Release the data of the run, and give its warnings."""
+        """Free the run, and give its warnings."""
         if self.failed is None:
             self._attempt(self.release)
         if self.failed is not None:
@@ -191,14 +199,15 @@ class ModelRun:
         return result
 
     def _update(self, n_updates):
-        """The only call of ``fit_up_to``: begin or continue, and evaluate."""
+        """Begin or continue the run, and evaluate its iterates so far."""
         start = self.start
         with warnings.catch_warnings(record=True) as self.warned:
             warnings.simplefilter("always")
-            is_over = start.model.fit_up_to(
-                n_updates, start.X, start.y, **start.fit_params, **start.settings
-            )
-            self.path = self.criterion.path(in_numpy(start.model))
+            if self.run is None:
+                self.run = start.begin()
+            is_over = advance(start.model, self.run, n_updates)
+            self.model = with_record(start.model, self.run.record())
+            self.path = self.criterion.path(in_numpy(self.model))
         return bool(is_over)
 
     def _next(self, n_updates):
@@ -225,7 +234,7 @@ class Stages:
     """
 
     criterion: object
-    # "auto" is the ``_default_patience`` of every estimator; None means no patience.
+    # "auto" is that of every estimator; None means no patience.
     patience: object
     deadline: object = None
 
@@ -247,20 +256,20 @@ class Stages:
             self._halve(runs)
         return [run.result() for run in runs]
 
-    def _patience_of(self, estimator):
+    def _patience_of(self, estimator, record=None):
         """Updates without improvement after which a run ends, or None."""
         if is_auto(self.patience):
-            return estimator._default_patience()
+            return terms_of(estimator).patience(record)
         return self.patience
 
     def _run_to_its_end(self, run, ended_runs):
         """Continue a run while it improves, in stages."""
-        patience = self._patience_of(run.model)
+        patience = self._patience_of(run.start.model)
         n_updates = patience or sys.maxsize
         is_over = run.go_on(n_updates) or patience is None
         while not is_over:
             # The run may have chosen its solver by the data.
-            patience = self._patience_of(run.model)
+            patience = self._patience_of(run.start.model, run.model.record_)
             # The path anew: a longer run may estimate its beginning otherwise. Without
             # the start, such as a mean: a network is worse than that for long.
             values = self.criterion.sign * run.path[1:]

@@ -23,7 +23,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.checks import shape_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import Price
+from .._estimator.estimates.terms import Price, terms_of
 from .._warnings import warn
 from ..staged import Staged
 from .shared import DrawnSplits
@@ -136,7 +136,7 @@ def prices_of(groups, y):
         # A collection may not know how many rows it has.
         n_rows = 1 if is_collection(X) else max(1, shape[0])
         n_columns = shape[1] if len(shape) > 1 else 1
-        price = first.model._price(n_rows, n_columns, n_outputs)
+        price = terms_of(first.model).price(n_rows, n_columns, n_outputs)
         drawn = ESTIMATES["cv"].setting(first.model)
         if isinstance(drawn, DrawnSplits):  # the price is that of five folds
             share = (1 + len(drawn.splits)) / (1 + KFold().n_splits)
@@ -156,7 +156,7 @@ def in_time_order(groups, prices, essential):
         totals.append(price.total)
         adapter = None
         if isinstance(first.model, Staged):
-            adapter = first.model._adapter()
+            adapter = terms_of(first.model).adapter
         if adapter is not None and adapter.unit == "trees":
             (forests if adapter.patience is None else boosted).append(number)
     waiting = forests if boosted else []

@@ -83,8 +83,9 @@ class LiveRun:
     """A run and its record so far, which can go on.
 
     ``t`` is the number of updates so far, ``phases`` has the phases done, and
-    ``is_stopped`` says whether ``progress`` has ended the run. ``side_runs`` need a run
-    from its start.
+    ``is_stopped`` says whether ``progress`` has ended the run. ``is_whole`` is false
+    once an error has ended its updates halfway. ``side_runs`` need a run from its
+    start.
     """
 
     # Updates between two tests of convergence where X is small, since a test then takes
@@ -96,6 +97,7 @@ class LiveRun:
         check_plan(problem, phases)
         self.problem, self.tol, self.side_runs = problem, tol, side_runs
         self.t, self.phases, self.is_stopped = len(start) - 1, list(done), False
+        self.is_whole = True
         self.n_planned = len(start)  # iterates, at most
         for phase in planned:
             self.n_planned += phase.n_updates
@@ -147,6 +149,7 @@ class LiveRun:
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
         is_small = 8 * np.prod(self.problem.design.shape) < CACHE_BYTES
         n_per_test = self.n_updates_per_test if is_small and progress is None else 1
+        self.is_whole = False
         with np.errstate(over="ignore", invalid="ignore"):
             for phase in phases:
                 first = self.t - n_skipped
@@ -178,7 +181,7 @@ class LiveRun:
                     is_finite = np.isfinite(objective_after)
                     if not is_finite or phase.schedule.step_size > stable:
                         raise divergence(self.problem, phase)
-        self.phases = done
+        self.phases, self.is_whole = done, True
 
     def _add(self, states, phase):
         """Record states up to the first converged one. Return whether one converged."""

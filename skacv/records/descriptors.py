@@ -32,8 +32,7 @@ class recorded:
     def __get__(self, model, owner=None):
         if model is None:
             return self
-        fitted = vars(model)
-        record, value = fitted.get("record_"), None
+        record, value = vars(model).get("record_"), None
         if record is not None:
             try:
                 value = self.read(record)
@@ -43,9 +42,8 @@ class recorded:
             message = f"{type(model).__name__!r} object has no attribute {self.name!r}"
             reason = model._why_missing(self.name, self.estimate)
             raise AttributeError(f"{message}: {reason}." if reason else message)
-        devices = fitted.get("_devices")
-        if devices is not None:
-            return devices.moved(value, self.of_target)
+        if record is not None and record.devices is not None:
+            return record.devices.moved(value, self.of_target)
         return value
 
 

@@ -22,16 +22,31 @@ class LinearIterate(NamedTuple):
 class CoefPath:
     """Coefficients and intercepts of the iterates that are kept.
 
-    Shapes: coef (n_kept, ...), intercept (n_iterates, ...), kept (n_kept,).
+    Parameters
+    ----------
+    coef : ndarray of shape (n_kept, ...)
+    intercept : ndarray of shape (n_iterates, ...)
+    kept : ndarray of int, shape (n_kept,), default=None
+        Numbers of the iterates whose coefficients are kept, in order; None: all are.
     """
 
     coef: np.ndarray
     intercept: np.ndarray
-    # Numbers of the iterates whose coefficients are kept, in order; None: all are.
     kept: np.ndarray | None = None
 
-    def at(self, t):
-        """Iterate t, of its own memory."""
+    def at(self, t: int) -> LinearIterate:
+        """Iterate ``t``, of its own memory.
+
+        Parameters
+        ----------
+        t : int
+            An iterate that is kept.
+
+        Returns
+        -------
+        LinearIterate
+            A pair ``coef``, ``intercept``.
+        """
         row = t if self.kept is None else np.searchsorted(self.kept, t)
         return LinearIterate(self.coef[row].copy(), self.intercept[t])
 
@@ -63,6 +78,16 @@ class Stages:
         """The numbers of stages that are available, in order."""
         recorded = self.model.stages.recorded()
         return recorded[recorded <= self.n_stages]
+
+    @property
+    def evaluated(self):
+        """The numbers of stages that are chosen from, in order.
+
+        The model may have grown to the best of them only. None: those that are kept.
+        """
+        if not self.model.stages.keeps_all:
+            return None
+        return np.arange(1, self.n_stages + 1)
 
     def at(self, t):
         """The estimator with the first t stages."""

@@ -49,6 +49,13 @@ class Record:
     in_use : dict of str to (int, HeldOutResiduals or HeldOutScores)
         By the name of the estimate, an iterate, and the held-out numbers of it that
         intervals or prediction sets need, where predictions of others are not kept.
+    names : dict
+        Fitted attributes about the columns of X, such as "feature_names_in_".
+    column_names : ndarray of str, shape (n_features,), or None
+        Names of the columns that an encoder has made of X.
+    devices : Devices or None
+        Where X and y are, if they are arrays of another library; fitted attributes are
+        read there.
     dropped : tuple of str, or None
         Names of the estimates that ``drop_record`` has left out, with all other paths;
         None if it has not been called.
@@ -74,6 +81,9 @@ class Record:
     data: Any = None
     more: dict[str, Any] = field(default_factory=dict)
     in_use: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict)
+    column_names: np.ndarray | None = None
+    devices: Any = None
     dropped: tuple[str, ...] | None = None
 
     def __getstate__(self):

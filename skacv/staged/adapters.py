@@ -22,7 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import class_weights
 from .._estimator.data.checks import check_columns
-from .._estimator.estimates.recording import RecordsTrajectory
+from .._estimator.run.recording import RecordsTrajectory
 from ..kernel import (
     RecursiveFeatureMachineClassifier,
     RecursiveFeatureMachineRegressor,

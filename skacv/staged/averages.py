@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from .._compat import available_if
 from .._estimator.data.labels import indicator_of, label_of
 from .adapter import label_probabilities, response_of
-from .run import for_all_classes, last_of
+from .fits import for_all_classes, last_of
 
 
 class MeanOfCopies(BaseEstimator):

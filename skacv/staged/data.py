@@ -25,8 +25,8 @@ from .._estimator.data.labels import known_labels, targets_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import weights_for
 from .._warnings import warn
+from .fits import ending_in, last_of
 from .losses import LogLossOfLabels, WrongLabel
-from .run import ending_in, last_of
 
 # Tables of CatBoost, XGBoost and LightGBM.
 LIBRARY_TABLES = "Pool", "DMatrix", "QuantileDMatrix", "Dataset"

@@ -1,11 +1,8 @@
 """Estimators fitted in stages, as estimators that record their trajectory."""
 
-import warnings
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from functools import partial
-from math import ceil
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -36,17 +33,13 @@ from .._estimator.data.checks import (
     summed,
     target_array,
 )
-from .._estimator.data.training_data import replace_fitted
-from .._estimator.delegation import class_of, routed, samplers_of
-from .._estimator.estimates.advice import INSTEAD
-from .._estimator.estimates.fitted_state import MOST_KEPT
+from .._estimator.delegation import class_of, routed
 from .._estimator.estimates.folds import folds_of, splitter_of
-from .._estimator.estimates.held_out import held_out_losses_of
-from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import Limit, Price, RecordsTrajectory
-from .._estimator.parameters import set_parameters, snapshot
-from .._estimator.run.progress import FitProgress
-from ..optim.losses import Logistic, Multinomial
+from .._estimator.parameters import set_parameters
+from .._estimator.run.advice import INSTEAD
+from .._estimator.run.progress import advance
+from .._estimator.run.recording import RecordsTrajectory
+from ..records.run import Run
 from ..risk.held_out_rows import drawn_units
 from .adapter import staged_adapter_of
 from .adapters import CAN_BE_STAGED, PerOutput
@@ -58,11 +51,12 @@ from .data import (
     check_targets_of_folds,
     checked_data,
     params_by_step,
-    warn_of_settings,
 )
-from .losses import LogLoss
+from .evaluation import Evaluation
+from .fits import StagedFit, cloned, last_of
 from .prediction import PredictsByStages
-from .run import Evaluation, HeldOutStages, StagedFit, StagedRun, cloned, last_of
+from .run import StagedRun
+from .terms import StagedTerms
 
 # The loss on the training rows is a mean over at most so many of them: its standard
 # error is 1% of the spread of their losses.
@@ -168,8 +162,8 @@ class Staged(
         "n_jobs": [None, Integral],
         "verbose": ["boolean", Interval(Integral, 0, None, closed="left")],
     }
-    # While a run may go on.
-    _live = None
+
+    _terms_type = StagedTerms
 
     def __init__(
         self,
@@ -254,7 +248,6 @@ class Staged(
     # ------------------------------------------------------------------ fit
 
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
         X: Any,
@@ -286,29 +279,24 @@ class Staged(
         ValueError
             If the estimator cannot be fitted in stages, or data are invalid.
         """
-        with names_infinite_columns(X):
-            self._fit(X, y, sample_weight, params)
-        self._release()
-        self._keep_predictions(MOST_KEPT)
-        return self
+        run = self.begin(X, y, sample_weight, **params)
+        advance(self, run)
+        return self.take(run.end())
 
-    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_up_to(
+    def begin(
         self,
-        n_updates: int,
         X: Any,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         growth: Literal["all", "best", "first"] = "all",
         **params: Any,
-    ) -> bool:
-        """Start or continue a run, up to a given total number of stages.
+    ) -> Run:
+        """Begin a run of the estimator and its folds, without any stage.
 
         Parameters
         ----------
-        n_updates : int
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
@@ -316,68 +304,22 @@ class Staged(
             How far the model on all rows grows, where no other stages will be asked
             for: as far as the folds, to their best stage, or to the first.
         **params : dict
-            As in ``fit``. Passing the same, unchanged objects again continues the run;
-            with other data or parameters a new run starts.
+            As in ``fit``.
 
         Returns
         -------
-        bool
-            Whether the run is complete.
+        Run
         """
-        if n_updates < 1:
-            raise ValueError(f"n_updates must be at least 1, got {n_updates}.")
-        with names_infinite_columns(X):
-            return self._fit(X, y, sample_weight, params, n_updates, growth)
-
-    def _fit(self, X, y, sample_weight, params, n_updates=None, growth="all"):
         adapter = self._adapter()
         validate_parameters(adapter.estimator)
-        n_planned = adapter.n_planned()
-        n_stages = adapter.n_next(n_updates or n_planned)
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
-        # A run goes on with the same parameters, but for its length.
-        settings = {}
-        may_change = "n_jobs", "verbose", f"estimator__{self._count_name(adapter)}"
-        for name, value in self.get_params().items():
-            are_steps = isinstance(value, list) and name.startswith("estimator__")
-            if not are_steps and name not in may_change:
-                # The parameters of an estimator are settings too.
-                settings[name] = type(value) if hasattr(value, "get_params") else value
-        settings = snapshot(settings)
-        run = self._live
-        is_new = n_updates is None or run is None
-        if is_new or not run.may_go_on(X, y, params, settings):
-            run = self._begun(adapter, X, y, params, settings)
-            may_follow = n_updates is not None and run.folds and adapter.keeps_all
-            if may_follow and not (self.verbose or has_callbacks(self)):
-                run.growth_of_model = growth
-        vars(self).pop("_live", None)  # an error may leave it half grown
-        # At every call: where several calls warn, those of the last one are shown.
-        warn_of_settings(adapter, run)
-        if self.verbose or has_callbacks(self):
-            progress = FitProgress(
-                self,
-                n_planned=n_stages - run.n_stages,
-                n_total=n_planned,
-                X=X,
-                y=y,
-                sample_weight=sample_weight,
-                reconstruct=partial(reconstruct, run),
-            )
-            n_iter, is_over = self._grown(run, n_stages, progress)
-            record = run.record(n_iter)
-            progress.finish(n_iter, record.estimates)
-        else:
-            is_over = not run.go_on(n_stages, self.n_jobs)
-            n_iter = run.n_stages
-            record = run.record(n_iter)
-        replace_fitted(self, run.info.names | {"record_": record, "_live": run})
-        return is_over or n_iter == n_planned
+        with names_infinite_columns(X):
+            return self._begun(adapter, X, y, params, growth)
 
-    def _begun(self, adapter, X, y, params, settings):
+    def _begun(self, adapter, X, y, params, growth):
         """A run without stages."""
-        passed, X, y_passed = (X, y, params), frame_of_arrow(X), target_array(y)
+        passed, X, y_passed = (X, y), frame_of_arrow(X), target_array(y)
         of_fit = self._fit_params(adapter, params)
         row_weights = of_fit.last.get("sample_weight")
         info, y = checked_data(self, adapter, X, y, row_weights)
@@ -454,9 +396,25 @@ class Staged(
                 )
             kind = MeanClassifier if is_classifier(self) else MeanRegressor
             mean_of = partial(MeanFit, kind=kind, classes=classes)
-        evaluations = training, evaluation
+        # Whoever follows a run may ask for any stage.
+        is_followed = self.verbose or has_callbacks(self)
+        if is_followed or not (folds and adapter.keeps_all):
+            growth = "all"
         return StagedRun(
-            passed, settings, y, main, folds, *evaluations, of_fit.offset, info, mean_of
+            # Its estimator may be given other parameters while the run goes on.
+            adapter=type(adapter)(adapter.cloned()),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            passed=(*passed, params.get("sample_weight")),
+            y=y,
+            main=main,
+            folds=folds,
+            training=training,
+            evaluation=evaluation,
+            offset=of_fit.offset,
+            info=info,
+            mean_of=mean_of,
+            growth_of_model=growth,
         )
 
     def _fit_params(self, adapter, params):
@@ -471,118 +429,6 @@ class Staged(
             before, last = params_by_step(self.estimator, last)
         offset = adapter.offset if last.get(adapter.offset) is not None else None
         return FitParams(before, last, None, offset, adapter.of_columns)
-
-    def _grown(self, run, n_stages, progress):
-        """Grow a run, a few stages at a time; its number of stages, whether it is over.
-
-        ``progress`` reports to callbacks, and prints a line whenever stages are added.
-        """
-        while run.n_stages < n_stages:
-            n_former = run.n_stages
-            n_next = min(n_stages, n_former + progress.every)
-            has_grown = run.go_on(n_next, self.n_jobs)
-            recorded = run.main.stages.recorded()
-            is_new = (recorded > n_former) & (recorded <= run.n_stages)
-            for t in recorded[is_new]:
-                if progress.report_step(t):
-                    return int(t), True
-            if not has_grown:
-                return run.n_stages, True
-            if run.n_stages < n_stages:
-                progress.report(run.estimates(run.n_stages))
-        return run.n_stages, False
-
-    def _release(self):
-        """Free memory that only further stages need, once the model has its best."""
-        if (run := self._live) is not None and run.growth_of_model == "best":
-            best = run.evaluation.best(run.n_stages)
-            run.grow(best, run.n_stages, self.n_jobs)
-            record = run.record(run.n_stages)
-            replace_fitted(self, run.info.names | {"record_": record})
-        self._live, held_out = None, ESTIMATES["cv"].of(self)
-        if held_out is not None and isinstance(held_out.prediction, HeldOutStages):
-            released = replace(held_out, prediction=held_out.prediction.released())
-            self.record_ = self.record_.with_estimates({"cv": released})
-
-    # ------------------------------------------------------------------ hooks
-
-    def _parameters_at(self, t):
-        return {self._count_name(self._adapter()): t}
-
-    def _evaluated_iterations(self):
-        recorded = self.recorded_iterations()
-        if not self._adapter().keeps_all:
-            return recorded
-        return np.arange(1, self.n_iter_ + 1)
-
-    def _ended_by(self):
-        adapter = self._adapter()
-        n_planned = adapter.n_planned()
-        if self.n_iter_ < n_planned or not adapter.is_open_ended:
-            return None
-        name = self._count_name(adapter)
-        return Limit(name, f"{name}={n_planned} may be too small", adapter.unit)
-
-    def _default_patience(self):
-        return self._adapter().patience
-
-    def _price(self, n_rows, n_columns, n_outputs):
-        adapter = self._adapter()
-        n_stages, n_first = adapter.n_planned(), adapter.n_next(1)
-        if adapter.patience is not None:
-            # Patience ends most runs after some times as many stages.
-            n_stages = min(n_stages, 6 * adapter.patience)
-        start, stage = adapter.expected_seconds(n_rows, n_columns)
-        stage *= n_outputs if adapter.grows_by_class else 1
-        # The first update has all stages if a fit cannot be continued.
-        return Price(start, n_first * stage, ceil(n_stages / n_first))
-
-    def _loss_on(self, X, y):
-        info, _ = checked_data(self, self._adapter(), X, y)
-        if info.loss != LogLoss():
-            return info.loss
-        # As other classifiers name it.
-        return Logistic() if len(info.classes) == 2 else Multinomial()
-
-    def _why_worse(self, X, y):
-        """Why no stage may be better than a constant, and what to do."""
-        adapter = self._adapter()
-        if not isinstance(self.estimator, Pipeline):
-            return adapter.why_worse(X, y)
-        if samplers_of(self.estimator) and is_classifier(self):
-            return (
-                "Samplers change the class shares and thus the probabilities: set "
-                "criterion to a scorer, such as criterion='balanced_accuracy'."
-            )
-        return adapter.why_worse(None, y)
-
-    def _check_loss_chooses(self):
-        """Raise if paths have another loss than the fit: a scorer must choose then."""
-        adapter = self._adapter()
-        if (unnamed := adapter.unnamed_loss()) is not None:
-            name, value = unnamed
-            raise ValueError(
-                f"{type(adapter.estimator).__name__} has {name}={value!r}, a loss "
-                "whose values are unknown, so it cannot choose a number of "
-                f"{adapter.unit}: set criterion to a scorer, such as "
-                "criterion='neg_mean_absolute_error', or make_scorer of a function."
-            )
-
-    def _held_out_losses(self, name, y):
-        held_out = ESTIMATES[name].of(self)
-        if held_out is None or not getattr(held_out.prediction, "has_all", True):
-            return None
-        return held_out_losses_of(self, ESTIMATES[name], y)
-
-    def _check_data(self, X, y, sample_weight=None):
-        adapter = self._adapter()
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        _, y = checked_data(self, adapter, X, y)
-        params, X = FitParams({}, weights).checked(_num_samples(y)), summed(X)
-        one = StagedFit.begun(self.estimator, adapter, X, y, params, held_out=X)
-        with warnings.catch_warnings(action="ignore"):
-            one.grown(adapter.n_next(1))
-        check_enough(y)
 
     def get_metadata_routing(self) -> Any:
         """Metadata routing of this object: fit passes on to the estimator and folds.
@@ -609,12 +455,6 @@ class Staged(
             of_classes.multi_label &= self._held_out_response == "predict_proba"
             of_target.multi_output = of_classes.multi_label
         return tags
-
-
-def reconstruct(run, t):
-    """Fitted attributes of the first ``t`` stages of a run, for callbacks."""
-    record = replace(run.record(run.n_stages), estimates={})
-    return {**run.info.names, "record_": record.at(t)}
 
 
 def as_staged(estimator, n_jobs=None):

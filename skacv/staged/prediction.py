@@ -21,11 +21,11 @@ from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
-from .._estimator.prediction.predictions import KeepsIterates
+from .._estimator.prediction.predictions import HasStagedLoss
 from ..records.descriptors import recorded
 from .adapter import label_probabilities, response_of
 from .averages import MeanOfCopies
-from .run import last_of
+from .fits import last_of
 
 
 def _inner_has(name):
@@ -53,13 +53,12 @@ def _has_sets(staged):
     return _inner_has("predict_proba")(staged)
 
 
-class PredictsByStages(KeepsIterates):
+class PredictsByStages(HasStagedLoss):
     """Predictions by the stages in use, and by every number of stages."""
 
     estimator_ = recorded(
         lambda record: record.iterate, "The fitted estimator with the stages in use."
     )
-    classes_ = recorded(lambda record: record.classes, "Labels of the classes.")
     _loss = recorded(lambda record: record.loss, "The loss that judges stages.")
     _is_multilabel = recorded(
         lambda record: record.more["info"].is_multilabel,
@@ -117,9 +116,7 @@ class PredictsByStages(KeepsIterates):
             If there is no such stage, or it was not kept (see
             :meth:`recorded_iterations`).
         """
-        stopped = super().at_iteration(t)
-        stopped._live = None
-        return stopped
+        return super().at_iteration(t)
 
     def _responses(self, X):
         """What the estimator says by every number of stages, one after the other."""

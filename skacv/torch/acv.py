@@ -33,7 +33,10 @@ class Alongside(FollowedLoop):
         Number of updates so far.
     """
 
-    _best_params = "best_parameters_"
+    @property
+    def best_parameters_(self) -> Any:
+        """The module's parameters at the minimum of the path."""
+        return self._best_params
 
     def step(self, rows: ArrayLike | None = None) -> None:
         """Follow an update of the loop: call it after every ``optimizer.step()``.

@@ -52,6 +52,24 @@ def classes_of(rng):
     return X, np.array(["low", "mid", "top"])[np.digitize(y, [-0.6, 0.6])]
 
 
+def test_a_run_goes_on_to_its_end_once(Regressor, rng):
+    X, y = linear_data(rng)
+    model = Regressor(cv=4, max_iter=5)
+    run = model.begin(X, y)
+    with pytest.raises(ValueError, match="has not begun"):
+        run.record()
+    with pytest.raises(ValueError, match="n_updates must be at least 1, got 0"):
+        run.go_on(0)
+    assert run.go_on(2)
+    record = run.record()
+    assert run.go_on()
+    assert run.record() is run.end() is record
+    assert not hasattr(model, "record_")
+    whole = clone(model).fit(X, y)
+    np.testing.assert_array_equal(record["cv"].path, whole.cv_path_)
+    np.testing.assert_array_equal(model.take(record).predict(X), whole.predict(X))
+
+
 def test_folds_are_fits_of_a_clone(Regressor, rng):
     X, y = linear_data(rng)
     model = Regressor(cv=4, loo=True, max_iter=20).fit(X, y)

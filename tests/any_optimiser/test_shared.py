@@ -120,14 +120,12 @@ class Follower(FollowedLoop):
         super().__init__(model, None, RunRows(X, Y, None), folds, every)
         model.parted = parted
 
-    _best_params = "best"
-
     @property
-    def best(self):
+    def _best_params(self):
         return self.kept[-1]
 
-    @best.setter
-    def best(self, params):
+    @_best_params.setter
+    def _best_params(self, params):
         self.kept.append(self.n_steps_)
 
 

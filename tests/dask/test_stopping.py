@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 from skacv.dask.rows import RowGroups
-from tests.runs import objects_held_by, runs_in_memory
+from tests.runs import InParts, objects_held_by, runs_in_memory
 
 from .collections import assert_same_run, blocks
 
@@ -123,16 +123,17 @@ def test_the_default_members(X, y):
 
 def test_stages_go_on_with_a_run(X, y):
     estimator = TrajectoryLasso(0.02, max_iter=30, cv=3, risk=False, loo=False)
-    collections = blocks(X), blocks(y)
     staged = clone(estimator)
-    assert not staged.fit_up_to(7, *collections)
-    (groups,) = [one for one in objects_held_by(staged) if isinstance(one, RowGroups)]
+    parts = InParts(staged, blocks(X), blocks(y))
+    assert not parts.go_on(7)
+    held = objects_held_by(parts.run)
+    (groups,) = [one for one in held if isinstance(one, RowGroups)]
     rounds = groups.n_rounds
-    assert not staged.fit_up_to(12, *collections)
+    assert not parts.go_on(12)
     assert staged.n_iter_ == 12
     # One for each update, one for what they cost, one for the folds' own rows.
     assert groups.n_rounds == rounds + 5 + 2
-    assert staged.fit_up_to(30, *collections)
+    assert parts.go_on(30)
     assert_same_run(staged, estimator.fit(X, y), rtol=1e-9)
 
 

@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
 )
 from tests.internals import squared_distances
-from tests.runs import arrays_held_by, runs_in_memory
+from tests.runs import InParts, arrays_held_by, runs_in_memory
 
 
 @pytest.fixture
@@ -253,11 +253,12 @@ def test_stages_go_on_with_the_run(data, advances):
 def test_a_run_with_no_epoch_left_stays_as_it_is(data):
     X, y = data
     model = KernelEigenProRegressor(random_state=0, patience=None, max_iter=8)
-    assert not model.fit_up_to(5, X, y)
-    assert not model.fit_up_to(5, X, y)
+    parts = InParts(model, X, y)
+    assert not parts.go_on(5)
+    assert not parts.go_on(5)
     assert model.n_iter_ == 5
-    assert model.fit_up_to(8, X, y)
-    assert model.fit_up_to(16, X, y)
+    assert parts.go_on(8)
+    assert parts.go_on(16)
     whole = clone(model).fit(X, y)
     np.testing.assert_array_equal(model.dual_coef_path_, whole.dual_coef_path_)
 

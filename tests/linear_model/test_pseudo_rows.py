@@ -178,12 +178,13 @@ def test_no_pass_goes_through_the_rows(note_calls, rng):
     X, y = drawn(rng)
     products = "dot", "t_dot", "gram"
     taken = note_calls(DenseDesign, *products, size=lambda rows, *_: rows.shape[0])
-    model = model_of("lasso")
-    model.fit_up_to(10_000, X, y)
+    run = model_of("lasso").begin(X, y)
+    run.go_on(10_000)
+    record = run.record()
     # Five groups, of one row more than there are columns of [X y], and each by itself.
     assert set(taken) == {5 * (N_COLUMNS + 2), N_COLUMNS + 2}
     taken.clear()
-    model.cv_prediction_path_[-1]
+    record["cv"].prediction[-1]
     assert sorted(set(taken))[-1] == N_ROWS // 5
 
 
@@ -252,9 +253,9 @@ def test_predictions_are_read_like_an_array(n_targets, rng):
 
 def test_predictions_of_a_run_that_goes_on_take_no_memory(rng):
     X, y = drawn(rng)
-    model = model_of("gd")
-    model.fit_up_to(5, X, y)
-    path = model.cv_prediction_path_
+    run = model_of("gd").begin(X, y)
+    run.go_on(5)
+    path = run.record()["cv"].prediction
     assert any(np.shares_memory(each, X) for each in arrays_held_by(path))
     assert max(each.nbytes for each in arrays_held_by(path)) <= X.nbytes
 

@@ -30,7 +30,7 @@ from skacv import (
 )
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.moments import Moments
-from tests.runs import assert_same_summary
+from tests.runs import InParts, assert_same_summary
 
 N_ROWS, N_COLUMNS, N_FOLDS = 600, 6, 4
 MODELS = {
@@ -487,10 +487,14 @@ def test_rows_that_come_later_are_another_run(rng):
     X, y = drawn(rng)
     summary = RowSummary(N_FOLDS).fit(X[:300], y[:300])
     model = IterativeRidge(1.0, max_iter=20, cv=np.int64(N_FOLDS))
-    assert not model.fit_up_to(5, summary)
+    without = clone(model).fit(summary)
+    parts = InParts(model, summary)
+    assert not parts.go_on(5)
     summary.partial_fit(X[300:], y[300:])
-    with pytest.warns(UserWarning, match="other data than before"):
-        model.fit_up_to(20, summary)
+    assert parts.go_on(20)
+    np.testing.assert_array_equal(model.train_path_, without.train_path_)
+    np.testing.assert_array_equal(model.cv_path_, without.cv_path_)
+    model.fit(summary)
     expected = clone(model).fit(RowSummary(N_FOLDS).fit(X, y))
     assert largest_difference(model.train_path_[-1:], expected.train_path_[-1:]) < EXACT
 

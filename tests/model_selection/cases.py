@@ -1,13 +1,12 @@
 """An estimator, a splitter and names that several files share."""
 
-from copy import copy
-
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor
 from skacv.model_selection import RecordsTrajectory
+from skacv.records import CoefPath, HeldOut, Record, Run
 from skacv.risk.held_out_rows import mean_with_error
 from tests.internals import RULES
 
@@ -60,36 +59,56 @@ def by_loops(costs, weights, errors, rule, seed, drawn_before, classes=None):
     return np.average([np.mean(each) for each in judged], weights=weights)
 
 
+class NestedRun(Run):
+    """Iterate t is least squares on the first t columns, with exact leave-one-out."""
+
+    def __init__(self, X, y, leaves_rows_out):
+        self.X, self.y, self.leaves_rows_out = X, y, leaves_rows_out
+        self.Q, self.R = np.linalg.qr(X)
+        self.coef = [np.zeros(X.shape[1])]
+
+    def go_on(self, n_updates=None, progress=None):
+        n_columns = self.X.shape[1]
+        last = n_columns if n_updates is None else min(n_updates, n_columns)
+        for t in range(len(self.coef), last + 1):
+            coef = np.zeros(n_columns)
+            coef[:t] = np.linalg.solve(self.R[:t, :t], self.Q[:, :t].T @ self.y)
+            self.coef.append(coef)
+        return last == n_columns
+
+    def record(self):
+        coef, last = np.array(self.coef), len(self.coef) - 1
+        iterates, estimates = CoefPath(coef, np.zeros(len(coef))), {}
+        if self.leaves_rows_out:
+            leverages = np.pad((self.Q**2).cumsum(axis=1).T, [(1, 0), (0, 0)])
+            residuals = (self.y - coef @ self.X.T) / (1 - leverages[: len(coef)])
+            rows = np.arange(len(self.y))
+            estimates["loo"] = HeldOut(
+                *mean_with_error(residuals**2, np.ones(len(rows))),
+                indices=rows,
+                target=self.y,
+                prediction=self.y - residuals,
+            )
+        return Record(
+            iterates=iterates,
+            iteration=last,
+            iterate=iterates.at(last),
+            n_iter=last,
+            estimates=estimates,
+        )
+
+
 class NestedLeastSquares(RecordsTrajectory, RegressorMixin, BaseEstimator):
-    """Iterate t is least squares on the first t columns; the protocol does the rest."""
+    """Least squares on more and more columns; the base class does the rest."""
 
     def __init__(self, loo="auto"):
         self.loo = loo
 
-    def fit(self, X, y):
-        Q, R = np.linalg.qr(X)
-        self.n_iter_ = X.shape[1]
-        self.coef_path_ = np.zeros((self.n_iter_ + 1, self.n_iter_))
-        for t in range(1, self.n_iter_ + 1):
-            self.coef_path_[t, :t] = np.linalg.solve(R[:t, :t], Q[:, :t].T @ y)
-        self.coef_ = self.coef_path_[-1]
-        if self.loo:
-            leverages = np.pad((Q**2).cumsum(axis=1).T, [(1, 0), (0, 0)])
-            residuals = (y - self.coef_path_ @ X.T) / (1 - leverages)
-            self.loo_prediction_path_ = y - residuals
-            self.loo_indices_ = np.arange(len(y))
-            self.loo_path_, self.loo_se_path_ = mean_with_error(
-                residuals**2, np.ones(len(y))
-            )
-        return self
+    def begin(self, X, y):
+        return NestedRun(X, y, bool(self.loo))
 
     def predict(self, X):
-        return X @ self.coef_
-
-    def at_iteration(self, t):
-        stopped = copy(self)
-        stopped.coef_ = self.coef_path_[t]
-        return stopped
+        return X @ self.record_.iterate.coef
 
 
 class Drawn:

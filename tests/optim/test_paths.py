@@ -10,6 +10,8 @@ from skacv.optim.arrays import design_of
 from skacv.optim.fits import WeightedFits, Weights
 from skacv.optim.losses import Huber, Logistic, Multinomial
 from skacv.optim.problem import Problem
+from tests.internals import folds_beside
+from tests.runs import InParts
 
 
 def test_room_is_made_in_twos_and_keeps_what_is_there(rng):
@@ -81,17 +83,18 @@ def test_folds_of_a_large_run_are_the_same_beside_it_and_after_it(rng, set_limit
     """Too large for a block of replicas, but no larger than the record of the run."""
     X = rng.standard_normal((60, 3))
     y = X[:, 0] + rng.standard_normal(60) > 0
-    beside = TrajectoryLogisticRegression(max_iter=60, tol=0, loo=False, cv=5)
+    model = TrajectoryLogisticRegression(max_iter=60, tol=0, loo=False, cv=5)
     set_limits(MEMORY_BYTES=1)
-    assert not beside.fit_up_to(30, X, y)
-    assert len(beside._live.side_runs.folds) == 5
-    assert beside.fit_up_to(60, X, y)
+    beside = InParts(clone(model), X, y)
+    assert not beside.go_on(30)
+    assert len(folds_beside(beside.run)) == 5
+    assert beside.go_on(60)
     set_limits(WORTH_REPLICAS=0)
-    after = clone(beside)
-    after.fit_up_to(60, X, y)
-    assert after._live.side_runs is None
+    after = InParts(clone(model), X, y)
+    assert after.go_on(60)
+    assert folds_beside(after.run) is None
     for name in ("cv_path_", "cv_fold_path_", "cv_prediction_path_", "train_path_"):
-        found, expected = getattr(beside, name), getattr(after, name)
+        found, expected = (getattr(parts.model, name) for parts in (beside, after))
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -100,12 +103,16 @@ def test_held_out_predictions_of_earlier_stages_stay_as_they_are(rng):
     X = rng.standard_normal((40, 60))
     y = 100 + X[:, 0] + rng.standard_normal(40)
     params = {"alpha": 0.1, "tol": 0, "loo": False, "risk": False, "cv": 4}
-    staged, whole = (TrajectoryLasso(max_iter=30, **params) for _ in range(2))
-    whole.fit(X, y)
+    whole = TrajectoryLasso(max_iter=30, **params).fit(X, y)
+    run, paths = clone(whole).begin(X, y), []
     for n_updates in (5, 12, 30):
-        staged.fit_up_to(n_updates, X, y)
-        found = staged.cv_prediction_path_
+        run.go_on(n_updates)
+        paths.append(run.record()["cv"].prediction)
         expected = whole.cv_prediction_path_[: n_updates + 1]
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
-    np.testing.assert_allclose(staged.cv_path_, whole.cv_path_, rtol=1e-10)
-    np.testing.assert_allclose(staged.train_path_, whole.train_path_, rtol=1e-10)
+        np.testing.assert_allclose(paths[-1], expected, rtol=1e-10)
+    for path in paths:  # read again, after the last update
+        expected = whole.cv_prediction_path_[: len(path)]
+        np.testing.assert_allclose(path, expected, rtol=1e-10)
+    record = run.record()
+    np.testing.assert_allclose(record["cv"].path, whole.cv_path_, rtol=1e-10)
+    np.testing.assert_allclose(record.train_path, whole.train_path_, rtol=1e-10)

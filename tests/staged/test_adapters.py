@@ -40,6 +40,7 @@ from skacv.staged import adapters
 from skacv.staged.adapter import response_of
 from skacv.staged.adapters import ADAPTERS, staged_adapter_of
 from skacv.staged.boosters import Boosters
+from tests.runs import InParts
 
 SEED = {"random_state": 0}
 FEW = {"n_estimators": 4, **SEED}
@@ -190,10 +191,11 @@ def test_stages_in_blocks_are_those_at_once(estimator, rng):
     X, y = table(estimator, rng)
     at_once = Staged(estimator, cv=2).fit(X, y)
     in_blocks = Staged(estimator, cv=2)
+    parts = InParts(in_blocks, X, y)
     reached, n_stages, is_over = [], 0, False
     while not is_over:
         n_stages += 1 + n_stages // 2
-        is_over = in_blocks.fit_up_to(n_stages, X, y)
+        is_over = parts.go_on(n_stages)
         reached.append(in_blocks.n_iter_)
         stages = in_blocks.cv_prediction_path_
         assert len(stages) == len(in_blocks.cv_path_) == in_blocks.n_iter_ + 1
@@ -292,7 +294,7 @@ def test_one_that_ends_early_has_the_stages_that_there_are(rng):
     boosted = AdaBoostRegressor(DecisionTreeRegressor(), n_estimators=9, random_state=0)
     by_hand = clone(boosted).fit(X, y)
     model = Staged(boosted, cv=3)
-    assert model.fit_up_to(2, X, y)
+    assert InParts(model, X, y).go_on(2)
     assert model.n_iter_ == len(by_hand.estimators_) < 9
     assert len(model.cv_path_) == model.n_iter_ + 1
     np.testing.assert_array_equal(model.predict(X), by_hand.predict(X))

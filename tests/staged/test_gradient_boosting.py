@@ -12,6 +12,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_limits
 
 from skacv import Staged
+from tests.runs import InParts
 
 HISTOGRAMS = [HistGradientBoostingRegressor, HistGradientBoostingClassifier]
 PLAIN = [GradientBoostingRegressor, GradientBoostingClassifier]
@@ -49,8 +50,9 @@ def test_rows_are_binned_and_earlier_trees_summed_once(make, rng, note_calls):
     )
     X, y = data(rng)
     model = Staged(make(max_iter=9, min_samples_leaf=5), cv=2)
+    parts = InParts(model, X, y)
     for n_stages in (2, 4, 9):
-        model.fit_up_to(n_stages, X, y)
+        parts.go_on(n_stages)
     # The model and two folds: the first fit of each calls it at most once.
     assert len(binned) == 3
     assert len(predicted) <= 3

@@ -26,6 +26,7 @@ from sklearn.utils import get_tags
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
 from skacv.staged import adapters
+from tests.runs import InParts
 
 SEED = {"random_state": 0}
 FEW = {"n_estimators": 4, **SEED}
@@ -192,7 +193,8 @@ def test_runs_in_parts_are_those_at_once(rng):
     for inner in REGRESSORS:
         at_once = Staged(MultiOutputRegressor(inner), cv=2).fit(X, Y)
         in_parts, n_stages = Staged(MultiOutputRegressor(inner), cv=2), 1
-        while not in_parts.fit_up_to(n_stages, X, Y):
+        parts = InParts(in_parts, X, Y)
+        while not parts.go_on(n_stages):
             n_stages += 1
         for name in ("cv_path_", "cv_se_path_", "cv_prediction_path_"):
             np.testing.assert_array_equal(

@@ -261,10 +261,16 @@ def column_data(samples, encoded, fit_intercept, standardize=False):
     )
 
 
+# Private attributes that a fit may leave: a run that may go on; runs without single
+# rows, and the rows of ``partial_fit``.
+RUNS = "_run", "_held_run"
+LEFT_BY_FITS = *RUNS, "_replicas", "_summary"
+
+
 def replace_fitted(estimator, attributes):
-    """Replace all former fitted attributes by new ones."""
+    """Replace all that former fits have left by new fitted attributes."""
     for name in list(vars(estimator)):
-        if name.endswith("_"):
+        if name.endswith("_") or name in LEFT_BY_FITS:
             delattr(estimator, name)
     vars(estimator).update(attributes)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...optim.array_path import StoredPath
 from ...records.descriptors import recorded
 from ...records.record import Record
-from ..data.training_data import check_usable
+from ..data.training_data import LEFT_BY_FITS, RUNS, check_usable, replace_fitted
 from ..delegation import SaysWhyMissing
 from ..devices import in_numpy
 from .held_out import OfOneIterate, RunningPath
@@ -58,12 +58,13 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
     """
 
     record_: Record
-    # Where rows are that are no arrays of NumPy.
-    _devices = None
-    # Names of the columns that an encoder has made; None without an encoder.
-    _encoded_names: Any = None
+    # The run, if a further fit may continue it.
+    _run: Any = None
 
     iteration_ = recorded(lambda record: record.iteration, "The iterate in use.")
+    classes_ = recorded(
+        lambda record: record.classes, "Labels of the classes.", of_target=True
+    )
     n_iter_ = recorded(lambda record: record.n_iter, "The number of the last iterate.")
     train_path_ = recorded(
         lambda record: record.train_path, "Mean training loss of every iterate."
@@ -76,14 +77,32 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
 
     def __getstate__(self) -> Any:
         finished = copy(self)
-        finished._release()
+        for name in RUNS:  # which may have many data
+            vars(finished).pop(name, None)
         finished._keep_predictions(MOST_KEPT)
         return super(HoldsRecord, finished).__getstate__()  # type: ignore[misc]
 
+    def take(self, record: Record) -> Self:
+        """Become the model that a record describes.
+
+        Parameters
+        ----------
+        record : Record
+            What the ``record()`` or ``end()`` of a run of this estimator has returned.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        replace_fitted(self, {**record.names, "record_": record})
+        self._keep_predictions(MOST_KEPT)
+        return self
+
     def _column_names(self):
         """Names of the columns that were fitted to; None if they have none."""
-        if self._encoded_names is not None:
-            return self._encoded_names
+        if self.record_.column_names is not None:
+            return self.record_.column_names
         return vars(self).get("feature_names_in_")
 
     def drop_record(self, intervals: bool = True) -> Self:
@@ -130,12 +149,12 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
         """
         check_usable(self)
         small = copy(self)
-        small._release()
+        for name in LEFT_BY_FITS:
+            vars(small).pop(name, None)
         in_memory = copy(in_numpy(small))
         for estimate in in_memory._estimates_of_residuals() if intervals else ():
             in_memory._keep_residuals(estimate)
         in_use = in_memory.record_.in_use if intervals else {}
-        small._replicas = small._summary = None
         small.record_ = small._light_record(in_use)
         return small
 
@@ -299,10 +318,10 @@ def split_record(estimator):
 
 
 def with_record(estimator, record):
-    """A fitted estimator with the record that was split off."""
+    """A fitted copy of an estimator, with this record, or None for what it is."""
     whole = copy(estimator)
     if record is not None:
-        whole.record_ = record
+        vars(whole).update(record.names, record_=record)
     return whole
 
 

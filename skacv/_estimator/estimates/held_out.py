@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -147,21 +146,28 @@ def row_losses(loss, target, predictions):
     return losses_of(loss, target, predictors.reshape(*predictions.shape[:2], -1))
 
 
-def held_out_losses_of(estimator, estimate, y, by_row=None):
-    """HeldOutLosses of an estimate, their means its path; None without predictions."""
-    held_out = estimate.of(estimator)
+def held_out_losses_of(estimator, estimate, y):
+    """HeldOutLosses of an estimate, their means its path; None without predictions.
+
+    There are none of summaries and of rows on workers, and not all of them are kept
+    where they are many.
+    """
+    record, held_out = estimator.record_, estimate.of(estimator)
     if held_out is None or held_out.prediction is None:
+        return None
+    if record.loss is None or record.weights is None:
+        return None
+    if not getattr(held_out.prediction, "has_all", True):
         return None
     indices, predictions, path = held_out.indices, held_out.prediction, held_out.path
     rows = np.hstack(indices)
     folds = np.repeat(np.arange(len(indices)), [*map(np.size, indices)])
-    weights = estimator.record_.weights[rows]
-    by_row = by_row or partial(row_losses, estimator._loss)
+    weights = record.weights[rows]
     y = validated_target(y, is_classifier(estimator))
     target = estimator._target(y)[rows]
 
     def of(iterates):
-        losses = by_row(target, predictions[iterates])
+        losses = estimator._row_losses(target, predictions[iterates])
         mean = losses @ weights / weights.sum()
         return losses + (path[iterates] - mean)[:, None]
 

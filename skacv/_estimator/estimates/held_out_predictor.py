@@ -11,6 +11,7 @@ from ..._compat import available_if
 from ..data.checks import is_indicator
 from ..data.labels import indicator_of, label_of
 from ..devices import in_numpy
+from .terms import terms_of
 
 
 def _has_decisions(predictor):
@@ -68,7 +69,7 @@ class HeldOutPredictor:
             model,
             response,
             values,
-            getattr(model, "classes_", None),
+            model.record_.classes,
             getattr(model, "_is_multilabel", False),
             probability,
         )
@@ -79,7 +80,8 @@ class HeldOutPredictor:
         y = np.asarray(y)
         if not is_classifier(model):
             # Deviances of counts need means above zero.
-            least, _ = getattr(model._loss_on(X, y), "target_range", (-np.inf, np.inf))
+            loss = terms_of(model).loss(X, y)
+            least, _ = getattr(loss, "target_range", (-np.inf, np.inf))
             return cls(model, "predict", y + 1.0 if least == 0 else y)
         if is_indicator(y):
             labels = np.arange(y.shape[1])

@@ -26,6 +26,7 @@ from ...risk.left_out.methods import (
 from ...risk.prediction_sets import HeldOutScores
 from ..parameters import to_python_scalar
 from .held_out_predictor import HeldOutPredictor
+from .terms import terms_of
 
 # Leave-one-out needs so many rows: a run is fitted to two or more.
 FEWEST_ROWS = 3
@@ -48,7 +49,7 @@ def check_loo(loo, n_rows):
 
 def rows_to_choose_by(estimator, X, y, n_rows):
     """The value that replaces ``loo="auto"`` if leave-one-out is the criterion."""
-    if estimator._leaves_one_out_cheaply(X, y):
+    if terms_of(estimator).leaves_one_out_cheaply(X, y):
         return "auto"
     return True if n_rows <= ROWS_TO_CHOOSE_BY else ROWS_TO_CHOOSE_BY
 

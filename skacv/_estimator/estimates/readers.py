@@ -161,34 +161,14 @@ class Estimate:
     needs: str = "rows"
     is_rotation_invariant: bool = False
 
-    # Names of fitted attributes: the estimate of every iterate, its standard errors,
-    # held-out predictions of every iterate, the rows and the targets of these.
-    path: str = field(init=False)
-    se_path: str = field(init=False)
-    predictions: str = field(init=False)
-    indices: str = field(init=False)
-    targets: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        vars(self).update(
-            path=f"{self.name}_path_",
-            se_path=f"{self.name}_se_path_",
-            predictions=f"{self.name}_prediction_path_",
-            indices=f"{self.name}_indices_",
-            targets=f"{self.name}_target_",
-        )
+    @property
+    def path(self) -> str:
+        """The name of the fitted attribute that has the estimate of every iterate."""
+        return f"{self.name}_path_"
 
     def of(self, fitted: Any) -> HeldOut | None:
         """The estimate of a fitted estimator; None if it has none."""
-        record = vars(fitted).get("record_")
-        if record is not None:
-            return record.estimates.get(self.name)
-        # Estimators of other packages have attributes by these names.
-        path = getattr(fitted, self.path, None)
-        if path is None:
-            return None
-        names = self.se_path, self.indices, self.targets, self.predictions
-        return HeldOut(path, *(getattr(fitted, name, None) for name in names))
+        return fitted.record_.estimates.get(self.name)
 
     def is_offered_by(self, estimator: Any) -> bool:
         """Whether the estimator has a parameter to switch it on."""

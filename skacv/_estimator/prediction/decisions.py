@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
 from ..._compat import available_if, class_weights
-from ...records.descriptors import recorded
 from ..collections import block_by_block, staged_block_by_block
 from ..data.labels import (
     check_class_weights,
@@ -30,9 +29,6 @@ from .predictions import RecordedModel
 class RecordedClassifier(ClassifierMixin, RecordedModel):
     """Decisions and labels with the recorded iterates."""
 
-    classes_ = recorded(
-        lambda record: record.classes, "Labels of the classes.", of_target=True
-    )
     _held_out_response = "decision_function"
 
     def _encoded_samples(self, X, y, sample_weight):

@@ -185,7 +185,7 @@ def _jackknife_plus(fitted, X, held_out, ranks):
         lambda block, coef=coef, intercept=intercept: predict(
             product(X[block, :], coef.T).T + intercept[:, None], fitted._loss
         )
-        for coef, intercept in without_rows(fitted)
+        for coef, intercept in fitted._coefficients_without_rows()
     )
     size = 2 * dtype_of(X).itemsize * len(held_out.residuals)
     row_blocks = blocks(X.shape[0], size, MEMORY_BYTES)
@@ -238,13 +238,6 @@ def cv_plus(fitted, copies, X, coverage):
     row_blocks = blocks(n_samples, size, MEMORY_BYTES)
     ends = _ends_by_replicas(replicas, row_blocks, held_out, ranks, fitted._loss)
     return shaped(np.clip(ends, *fitted._loss.target_range), coverage)
-
-
-def without_rows(fitted):
-    """Coefficients and intercepts without each held-out row, for every target."""
-    if fitted._replicas is None or fitted._replicas[0] != fitted.iteration_:
-        fitted._replicas = fitted.iteration_, list(fitted._run_without_rows())
-    return fitted._replicas[1]
 
 
 def interval_methods():

@@ -1,8 +1,7 @@
 """Predictions of linear models with any recorded iterate."""
 
 from collections.abc import Iterator
-from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,38 +16,20 @@ from ...records.descriptors import recorded
 from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validated_target, validated_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validated
-from ..devices import converted, of_record, of_rows
+from ..devices import converted, of_rows
 from ..docstrings import INTERVALS, documented
-from ..estimates.fitted_state import MOST_KEPT, HoldsRecord, checked_iterate
 from ..estimates.left_out import coefficients_without_rows
-from ..estimates.recording import RecordsTrajectory
 from ..parameters import takes_coverage
+from ..run.recording import RecordsTrajectory
 from .prediction_intervals import intervals_of
 
 
-class KeepsIterates(HoldsRecord):
-    """Models by any of the iterates that are kept, and the losses of all.
+class HasStagedLoss(RecordsTrajectory):
+    """Estimators that say the loss of every iterate on other rows.
 
-    A subclass has ``_responses(X)``, what these give for rows of X, one after the
-    other, ``_target(y)`` and ``_mean_loss(target, response, weights)``.
+    A subclass has ``_responses(X)``, what the iterates that are kept give for rows of
+    X, one after the other, and ``_mean_loss(target, response, weights)``.
     """
-
-    def recorded_iterations(self) -> np.ndarray:
-        """Iterates available from :meth:`at_iteration`.
-
-        Returns
-        -------
-        ndarray of int
-            Rows of the paths, in order: all, or after :meth:`drop_record` only the one
-            in use.
-        """
-        check_usable(self)
-        record = self.record_
-        if record.iterates is None:
-            return np.array([record.iteration])
-        if record.iterates.kept is None:
-            return np.arange(record.n_iter + 1)
-        return record.iterates.kept
 
     @of_rows
     def staged_loss(
@@ -88,41 +69,8 @@ class KeepsIterates(HoldsRecord):
             ]
         )
 
-    @of_record
-    def at_iteration(self, t: int) -> Self:
-        """A fitted copy that predicts with iterate ``t``.
 
-        The copy shares the recorded paths; nothing is refitted.
-
-        Parameters
-        ----------
-        t : int
-            Index of the iterate, from 0 to ``n_iter_``; negative numbers count from the
-            end.
-
-        Returns
-        -------
-        estimator of the same class
-
-        Raises
-        ------
-        TypeError
-            If t is not an integer.
-        ValueError
-            If there is no such iterate, or its coefficients were not kept (see
-            :meth:`recorded_iterations`).
-        """
-        t, stopped = checked_iterate(self, t), copy(self)
-        stopped.record_ = self._record_at(self.record_, t)
-        stopped._keep_predictions(MOST_KEPT)
-        return stopped
-
-    def _record_at(self, record, t):
-        """A record with iterate t in use."""
-        return record.at(t)
-
-
-class RecordedModel(KeepsIterates):
+class RecordedModel(HasStagedLoss):
     """A model of a run of updates, with the estimate by single rows left out."""
 
     loo_path_ = recorded(
@@ -141,8 +89,8 @@ class RecordedModel(KeepsIterates):
         lambda record: record["loo"].target, "Targets of the left-out rows.", "loo"
     )
 
-    _left_to_compare = RecordsTrajectory._left_to_compare
-    _share_work = staticmethod(RecordsTrajectory._share_work)
+    # Runs without single rows, up to an iterate: its number, and their coefficients.
+    _replicas: Any = None
 
     def __sklearn_array_api_convert__(self, converter):
         """The estimator with its fitted arrays moved by scikit-learn."""
@@ -221,9 +169,11 @@ class RecordedModel(KeepsIterates):
         losses = self._loss.reported(target, predictor).mean(axis=1)
         return np.average(losses, weights=weights)
 
-    def _target(self, y):
-        """Targets as the loss takes them, (n_samples, n_outputs)."""
-        return y.astype(np.float64, copy=False).reshape(len(y), -1)
+    def _coefficients_without_rows(self):
+        """Coefficients and intercepts without each left-out row, computed once."""
+        if self._replicas is None or self._replicas[0] != self.iteration_:
+            self._replicas = self.iteration_, list(self._run_without_rows())
+        return self._replicas[1]
 
     def _record_with_rows(self, converter):
         """The record with rows of X that are kept as they were passed converted."""

@@ -22,22 +22,22 @@ from ..data.training_data import ColumnData
 from .plan import sees_moments_alone
 
 
-def reduce_data(estimator, run, data, folds, recorded):
+def reduce_data(estimator, task, data, folds):
     """The data of a run, and the folds as their rows: fewer, where that saves time."""
-    # For fewer rows than columns, or estimates that need moments alone. ``recorded`` is
-    # the record that the run continues, or None.
+    # For fewer rows than columns, or estimates that need moments alone.
+    recorded, spec = task.recorded, task.spec
     if data.problem.design.is_on_device:
         # Products cost little there, and a basis of the rows would be as large as X.
         return data, folds
     if recorded is not None and recorded.iterates.coef.shape[-1] != len(data.center):
         return data, folds  # no run can continue that record
-    spec, n_rows, n_features = run.spec, len(data.rows), len(data.center)
+    n_rows, n_features = len(data.rows), len(data.center)
     # An update of the run, and the first of every recorded phase.
     updates = [spec.solver.update(n_rows)]
     for phase in recorded.phases if recorded is not None else ():
         updates.append(phase.first_update)
     if n_rows < n_features:
-        rotated = _in_row_space(estimator, run, data, folds, recorded, updates)
+        rotated = _in_row_space(estimator, task, data, folds, updates)
         return (data if rotated is None else rotated), folds
     # Many more rows than columns: few rows with the same moments.
     needs_rows = not spec.is_quadratic or estimator.keep_data
@@ -54,26 +54,27 @@ def reduce_data(estimator, run, data, folds, recorded):
     return data, folds
 
 
-def _in_row_space(estimator, run, data, folds, recorded, updates):
+def _in_row_space(estimator, task, data, folds, updates):
     """Data in a basis of their rows; None if that is another run, or saves no time."""
     # Folds that scale columns for themselves each have a row space of their own.
+    recorded = task.recorded
     if folds and estimator.standardize:
         return None
-    if not all(estimate.is_rotation_invariant for estimate in run.estimates):
+    if not all(estimate.is_rotation_invariant for estimate in task.estimates):
         return None
     n_rows, n_features = len(data.rows), len(data.center)
-    penalty, features = run.spec.penalty(1.0, n_features), np.arange(n_features)
+    penalty, features = task.spec.penalty(1.0, n_features), np.arange(n_features)
     if not penalty.is_rotation_invariant:
         return None
     # It has to be a penalty of as many coefficients as there are rows, too.
-    if penalty.on(features[:n_rows]) != run.spec.penalty(1.0, n_rows):
+    if penalty.on(features[:n_rows]) != task.spec.penalty(1.0, n_rows):
         return None
     if not all(update.is_rotation_invariant for update in updates):
         return None
     for phase in recorded.phases if recorded is not None else ():
         if not phase.penalty.on(features).is_rotation_invariant:
             return None
-    if not rotation_pays(run, data, len(folds)):
+    if not rotation_pays(task, data, len(folds)):
         return None
     rotated = RowSpaceData.of(data)
     if recorded is None or rotated.holds_record(recorded):
@@ -81,14 +82,14 @@ def _in_row_space(estimator, run, data, folds, recorded, updates):
     return None
 
 
-def rotation_pays(run, data, n_folds):
+def rotation_pays(task, data, n_folds):
     """Whether a run in the space of the rows saves more than the rotation costs."""
     # A product with X or X' costs the entries of X, one with the coordinates of the
     # rows the square of their number.
     n_rows, n_features = len(data.rows), len(data.center)
-    cost_of_run = run.spec.cost((n_rows, n_features), data.y)
+    cost_of_run = task.spec.cost((n_rows, n_features), data.y)
     n_fits = 1 + n_folds
-    leaves_rows_out = any(estimate.name == "loo" for estimate in run.estimates)
+    leaves_rows_out = any(estimate.name == "loo" for estimate in task.estimates)
     if leaves_rows_out and method_for(cost_of_run) == "replicas":
         n_fits += n_rows
     n_iterates = (cost_of_run.n_updates + 1) * cost_of_run.n_outputs

@@ -1,7 +1,21 @@
 """Progress of a fit: scikit-learn's callbacks, and printed lines."""
 
-from ..._compat import callback_context, has_callbacks
+from ..._compat import callback_context, has_callbacks, with_callbacks
 from ..estimates.readers import ESTIMATES
+
+
+@with_callbacks
+def advance(model, run, n_updates=None):
+    """Go on with a run, followed by callbacks and printed lines of the model.
+
+    ``n_updates`` are in total, None to the end. Returned is whether it is complete.
+    """
+    progress = run.progress_of(model, n_updates)
+    if progress is None:
+        return run.go_on(n_updates)
+    is_complete = run.go_on(n_updates, progress)
+    progress.finish(run.record())
+    return is_complete
 
 
 class FitProgress:
@@ -9,8 +23,10 @@ class FitProgress:
 
     # ``reconstruct(coef)`` returns the attributes of an estimator that can predict.
 
-    def __init__(self, estimator, n_planned, n_total, X, y, sample_weight, reconstruct):
-        self.estimator = estimator
+    def __init__(
+        self, estimator, verbose, n_planned, n_total, X, y, sample_weight, reconstruct
+    ):
+        self.estimator, self.verbose = estimator, verbose
         self.n_total = n_total
         self.reconstruct = reconstruct
         self.every = max(1, n_total // 10)
@@ -27,7 +43,7 @@ class FitProgress:
 
     def __call__(self, t, coef, objective):
         """After update ``t``; true if a callback asks to stop."""
-        if self.estimator.verbose and (t % self.every == 0 or t == self.n_total):
+        if self.verbose and (t % self.every == 0 or t == self.n_total):
             self._print(f"iteration {t} of {self.n_total}, objective {objective:.6g}")
         return self.report_step(coef)
 
@@ -48,7 +64,7 @@ class FitProgress:
 
     def report(self, estimates):
         """Print the estimates of the run, by name."""
-        if not self.estimator.verbose:
+        if not self.verbose:
             return
         for name, estimate in ESTIMATES.items():
             if name in estimates:
@@ -58,12 +74,12 @@ class FitProgress:
                     f"{path[-1]:.6g}, least {path.min():.6g} at {path.argmin()}"
                 )
 
-    def finish(self, coef, estimates):
-        """Report the end of the run: its last coefficients and its estimates."""
-        self.report(estimates)
+    def finish(self, record):
+        """Report the end of the run, by its record."""
+        self.report(record.estimates)
         if self.context is not None:
             self.context.call_on_fit_task_end(
                 estimator=self.estimator,
-                reconstruction_attributes=lambda: self.reconstruct(coef),
+                reconstruction_attributes=lambda: {**record.names, "record_": record},
                 **self.data,
             )

@@ -10,15 +10,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import is_foreign, on_host
-from ...optim.array_path import PathCache
 from ...optim.run import LiveRun
 from ..collections import is_collection, on_workers
 from ..data.checks import shape_of
 from ..data.row_summary import RowSummary
 from ..data.training_data import EncodedTarget, Samples, are_equal
+from ..devices import devices_of
 from ..estimates.folds import asked_folds
 from ..estimates.left_out import check_loo
-from ..estimates.readers import FinishedRun
 from .plan import sees_moments_alone
 from .summary_data import (
     check_estimates,
@@ -59,9 +58,9 @@ def takes_moments_of(spec, X):
 class Source:
     """The rows of a fit, by a subclass for each kind of X."""
 
-    # ``validate(estimator, spec)`` comes first. ``problem(estimator, run, params,
-    # recorded)`` returns the data of the run, the folds as rows of these, and the group
-    # of every sample or None.
+    # ``validate(model, spec)`` comes first. ``problem(model, task, params)`` returns
+    # the data of the run, the folds as rows of these, and the group of every sample or
+    # None.
 
     X: Any
     y: Any
@@ -75,23 +74,11 @@ class Source:
     is_foreign: bool = False  # X is of another namespace: fitted arrays are where it is
 
     live_type: ClassVar = LiveRun
-    # Objects that are passed again have the same rows, unless more have been added.
-    is_fixed: ClassVar = False
 
     @property
     def passed(self):
         """X, y and sample_weight, for callbacks."""
         return self.X, self.y, self.sample_weight
-
-    def is_of(self, source):
-        """Whether the rows are surely the same: those of the very same objects."""
-        return (
-            self.is_fixed
-            and type(self) is type(source)
-            and self.X is source.X
-            and self.y is source.y
-            and self.sample_weight is source.sample_weight
-        )
 
     def is_same(self, source):
         """Whether another validated source has the same rows."""
@@ -101,24 +88,21 @@ class Source:
             return False
         return all(map(are_equal, self.arrays, source.arrays))
 
-    def finish(self, estimator, run):
-        """The finished run, from which estimates are computed."""
-        return FinishedRun(
-            estimator,
-            trajectory=run.trajectory,
-            data=run.data,
-            folds=run.folds,
-            side_runs=run.side_runs,
-            best=run.best,
-            computed=run.computed,
-            so_far=run.so_far or PathCache(),
-            groups=run.groups,
-            spec=run.spec,
-            estimates=run.estimates,
-        )
+    def devices_of(self, model):
+        """Where fitted arrays of a model are, or None for NumPy."""
+        return devices_of(model, self.X, self.y) if self.is_foreign else None
 
-    def warn(self, estimator, finished):
-        estimator._warn_of(finished)
+    def side_runs(self, data):
+        """Fits that the data bring with them, side by side with the run; or None."""
+        return None
+
+    def finish(self, finished):
+        """A FinishedRun, with what is known of its estimates."""
+        return finished
+
+    def warn(self, model, finished):
+        """Warn about a run."""
+        model._warn_of(finished)
 
 
 @dataclass(eq=False)
@@ -128,11 +112,9 @@ class ArraySource(Source):
     samples: Samples | None = None
     encoded: EncodedTarget | None = None
 
-    is_fixed = True
-
-    def validate(self, estimator, spec):
+    def validate(self, model, spec):
         rows = self.X, self.y, self.sample_weight
-        samples, encoded = estimator._encoded_samples(*rows)
+        samples, encoded = model._encoded_samples(*rows)
         self.samples, self.encoded, self.loss = samples, encoded, encoded.loss
         self.arrays = samples.rows, samples.y, encoded.weights, samples.passed
 
@@ -140,16 +122,14 @@ class ArraySource(Source):
     def passed(self):
         return self.X, self.y, on_host(self.sample_weight)
 
-    def problem(self, estimator, run, params, recorded):
-        if estimator.loo is not False:
-            check_loo(estimator.loo, len(self.samples.rows))
+    def problem(self, model, task, params):
+        if model.loo is not False:
+            check_loo(model.loo, len(self.samples.rows))
         folds, groups = [], None
-        if estimator.cv is not None or params:
+        if model.cv is not None or params:
             y = on_host(self.y)
-            folds, groups = asked_folds(estimator, self.X, y, self.samples, params)
-        data, folds = estimator._data_of(
-            run, self.samples, self.encoded, folds, recorded
-        )
+            folds, groups = asked_folds(model, self.X, y, self.samples, params)
+        data, folds = model._data_of(task, self.samples, self.encoded, folds)
         return data, folds, groups
 
 
@@ -157,8 +137,8 @@ class ArraySource(Source):
 class SummarySource(Source):
     """A RowSummary: its sampled rows, and pseudo-rows for all others."""
 
-    def validate(self, estimator, spec):
-        name, summary = type(estimator).__name__, self.X
+    def validate(self, model, spec):
+        name, summary = type(model).__name__, self.X
         if not spec.takes_summaries:
             raise ValueError(
                 f"A RowSummary works with the squared error only, but {name} needs "
@@ -182,31 +162,31 @@ class SummarySource(Source):
                 f"this {name} uses others ({type(update).__name__}): use another "
                 "solver, or fit to arrays."
             )
-        if estimator.keep_data:
+        if model.keep_data:
             raise ValueError("keep_data=True needs the rows: fit to arrays.")
-        check_outputs(estimator, summary._n_targets)
+        check_outputs(model, summary._n_targets)
         # Rows may be added to the summary later.
         self.token = summary, summary.n_samples_seen_
-        self.loss, _ = estimator._loss_of(None, None)
+        self.loss, _ = model._loss_of(None, None)
 
-    def problem(self, estimator, run, params, recorded):
+    def problem(self, model, task, params):
         if params:
             raise TypeError(
                 f"fit() got unexpected arguments: {', '.join(sorted(params))}: a "
                 "summary has its own folds."
             )
-        check_estimates(estimator, run.estimates, self.X)
-        n_folds = n_folds_of(estimator.cv, self.X)
-        return *folded_summary(self.X, self.loss, estimator, n_folds), None
+        check_estimates(model, task.estimates, self.X)
+        n_folds = n_folds_of(model.cv, self.X)
+        return *folded_summary(self.X, self.loss, model, n_folds), None
 
 
 @dataclass(eq=False)
 class CollectionSummarySource(SummarySource):
     """A collection of which the moments suffice: it is summarised first."""
 
-    def validate(self, estimator, spec):
-        sizes = n_folds_asked(estimator), n_sampled_asked(estimator)
+    def validate(self, model, spec):
+        sizes = n_folds_asked(model), n_sampled_asked(model)
         rows = self.X, self.y, self.sample_weight
         self.X = on_workers("summary").summarised(*rows, *sizes)
         self.y = self.sample_weight = None
-        super().validate(estimator, spec)
+        super().validate(model, spec)

@@ -1,7 +1,6 @@
 """The table that each member is fitted to, and the fitted member with its encoder."""
 
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +13,9 @@ from ..._estimator.collections import is_collection
 from ..._estimator.data.checks import has_missing, has_sparse_columns
 from ..._estimator.data.row_summary import RowSummary
 from ..._estimator.delegation import weights_for
+from ..._estimator.estimates.fitted_state import with_record
 from ..._estimator.parameters import are_same, is_auto
+from ..._estimator.run.recording import RecordsTrajectory
 from ..._warnings import warn
 from ...tables import TableEncoder
 from ...tables.cells import may_be_dense
@@ -141,6 +142,9 @@ class EncodedTable:
         steps = [("encoder", self.encoder)]
         if view is not None:
             steps.append(("view", view))
-        pipeline = TablePipeline.of_fitted(steps, copy(fitted))
-        pipeline.steps[-1][1]._encoded_names = pipeline.get_feature_names_out()
-        return pipeline
+        pipeline = TablePipeline.of_fitted(steps, fitted)
+        if not isinstance(fitted, RecordsTrajectory):  # a blend
+            return pipeline
+        names = pipeline.get_feature_names_out()
+        named = with_record(fitted, replace(fitted.record_, column_names=names))
+        return TablePipeline.of_fitted(steps, named)

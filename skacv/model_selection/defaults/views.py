@@ -7,7 +7,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from ..._compat import target_encoder
-from ..._estimator.estimates.recording import RecordsTrajectory
+from ..._estimator.run.recording import RecordsTrajectory
 from ...kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ...staged import Staged
 from ...staged.adapters import (
@@ -20,8 +20,8 @@ from ...staged.adapters import (
     staged_adapter_of,
 )
 from ...staged.catboost_boosters import CatBoost
+from ...staged.fits import cloned
 from ...staged.lightgbm_boosters import LightGBM
-from ...staged.run import cloned
 from ...staged.xgboost_boosters import XGBoost
 from ...tables.one_hot import OneHotCodes, numbers_and_categories
 from .parts import Parts, TargetMeans

@@ -393,7 +393,7 @@ def test_rare_classes_and_many_levels():
 )
 def test_what_names_columns_of_x_takes_no_codes(estimator, message):
     encoder = TableEncoder().fit(streets())
-    is_recorded = hasattr(estimator, "fit_up_to")
+    is_recorded = hasattr(estimator, "begin")
     for member in [estimator] if is_recorded else [estimator, Staged(estimator)]:
         with pytest.raises(ValueError, match=message):
             view_for(member, encoder)

@@ -1,7 +1,5 @@
 """Estimators of other classes: what they need, by shape or by inheritance."""
 
-from copy import copy
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -16,50 +14,29 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 from skacv.model_selection import RecordsTrajectory
+from skacv.records import HeldOut, Record, Run
+from skacv.records.paths import ParamsPath
 from tests.cases import covering
 from tests.model_selection.cases import NestedLeastSquares
 
 # What every class has to write, as docs/extending.md says.
-WRITTEN = "fit", "predict", "at_iteration"
+WRITTEN = "begin", "predict"
 
 
 class Boxed(RecordsTrajectory, RegressorMixin, BaseEstimator):
-    """An IterativeRidge of which only what is asked of an estimator can be seen."""
+    """The run of an IterativeRidge, of which nothing else can be seen."""
 
     def __init__(self, loo="auto", cv=None):
         self.loo = loo
         self.cv = cv
 
-    def _ridge(self):
+    def begin(self, X, y):
         ridge = IterativeRidge(0.0, max_iter=50, risk=False, loo=self.loo, cv=self.cv)
-        return getattr(self, "ridge_", ridge)
-
-    def fit(self, X, y):
-        return self._show(self._ridge().fit(X, y))
-
-    def fit_up_to(self, n_updates, X, y):
-        ridge = self._ridge()
-        is_whole = ridge.fit_up_to(n_updates, X, y)
-        self._show(ridge)
-        return is_whole
+        return ridge.begin(X, y)
 
     def predict(self, X):
-        return self.ridge_.predict(X)
-
-    def recorded_iterations(self):
-        return self.ridge_.recorded_iterations()
-
-    def at_iteration(self, t):
-        return clone(self)._show(self.ridge_.at_iteration(t))
-
-    def _show(self, ridge):
-        self.ridge_, self.n_iter_ = ridge, ridge.n_iter_
-        for estimate in ("loo", "cv"):
-            for kind in ("path", "se_path", "prediction_path", "indices"):
-                name = f"{estimate}_{kind}_"
-                if hasattr(ridge, name):
-                    setattr(self, name, getattr(ridge, name))
-        return self
+        coef, intercept = self.record_.iterate
+        return X @ coef + intercept
 
 
 @pytest.mark.parametrize("patience", [None, 4])
@@ -73,7 +50,7 @@ def test_estimators_need_what_they_are_asked_for_alone(criterion, patience, data
     boxed.fit(X, y)
     whole.fit(X, y)
     np.testing.assert_array_equal(boxed.path_, whole.path_)
-    np.testing.assert_array_equal(boxed.predict(X), whole.predict(X))
+    np.testing.assert_allclose(boxed.predict(X), whole.predict(X), rtol=1e-12)
     assert boxed.best_params_ == whole.best_params_
 
 
@@ -89,7 +66,7 @@ def test_estimators_that_lack_a_method_are_refused(missing, data):
 
 
 def test_a_refusal_names_what_every_class_has_to_write(data):
-    with pytest.raises(ValueError, match=r"Lasso has no at_iteration \(see"):
+    with pytest.raises(ValueError, match=r"Lasso has no begin \(see"):
         TrajectoryEarlyStoppingCV(Lasso()).fit(*data)
 
 
@@ -135,6 +112,53 @@ def test_parameters_of_estimators_without_a_criterion(data):
         assert ("memory matrix" in str(caught.value)) == (criterion == "risk")
 
 
+def slope_of(X, label):
+    """The difference of the means of two classes."""
+    return X[label == 1].mean(0) - X[label == 0].mean(0)
+
+
+def at_step(slope, t):
+    """The slope of the log odds after t steps."""
+    return (t - 2) * slope
+
+
+def shares_of(decision):
+    """The probabilities of two classes."""
+    return np.stack([expit(-decision), expit(decision)], axis=-1)
+
+
+class ShrunkenRun(Run):
+    """Ten steps at once, with three folds."""
+
+    def __init__(self, X, y, has_probabilities):
+        self.X, self.y, self.has_probabilities = X, y, has_probabilities
+
+    def go_on(self, n_updates=None, progress=None):
+        return True
+
+    def record(self):
+        X, (classes, label) = self.X, np.unique(self.y, return_inverse=True)
+        folds, decisions = [np.arange(k, len(X), 3) for k in range(3)], []
+        for rows in folds:
+            kept = np.setdiff1d(np.arange(len(X)), rows)
+            slope = slope_of(X[kept], label[kept])
+            decisions.append([X[rows] @ at_step(slope, t) for t in range(11)])
+        shares, rows = shares_of(np.concatenate(decisions, axis=1)), np.hstack(folds)
+        costs = -np.log(shares[:, np.arange(len(rows)), label[rows]])
+        held_out = HeldOut(
+            path=costs.mean(1),
+            se_path=costs.std(1),
+            indices=folds,
+            target=self.y[rows],
+            prediction=shares
+            if self.has_probabilities
+            else classes[shares.argmax(axis=2)],
+        )
+        iterates = ParamsPath(slope_of(X, label), at_step)
+        last = {"iteration": 10, "iterate": iterates.at(10), "n_iter": 10}
+        return Record(iterates, **last, classes=classes, estimates={"cv": held_out})
+
+
 class Shrunken(RecordsTrajectory, ClassifierMixin, BaseEstimator):
     """Log odds of two classes along the difference of their means, in ten steps.
 
@@ -145,43 +169,14 @@ class Shrunken(RecordsTrajectory, ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.has_probabilities = has_probabilities
 
-    def fit(self, X, y):
-        self.classes_, label = np.unique(y, return_inverse=True)
-        self.n_iter_, self.iteration_ = 10, 10
-        self.cv_indices_ = [np.arange(k, len(X), 3) for k in range(3)]
-        shares = []
-        for rows in self.cv_indices_:
-            kept = np.setdiff1d(np.arange(len(X)), rows)
-            of_fold = self._learn(X[kept], label[kept])
-            shares.append([of_fold._shares(X[rows], t) for t in range(11)])
-        self._learn(X, label)
-        shares, rows = np.concatenate(shares, axis=1), np.hstack(self.cv_indices_)
-        self.cv_prediction_path_ = shares
-        if not self.has_probabilities:
-            self.cv_prediction_path_ = self.classes_[shares.argmax(axis=2)]
-        costs = -np.log(shares[:, np.arange(len(rows)), label[rows]])
-        self.cv_path_, self.cv_se_path_ = costs.mean(1), costs.std(1)
-        return self
-
-    def _learn(self, X, label):
-        learned = copy(self)
-        self.slope_ = learned.slope_ = X[label == 1].mean(0) - X[label == 0].mean(0)
-        return learned
-
-    def _shares(self, X, t):
-        decision = (t - 2) * X @ self.slope_
-        return np.stack([expit(-decision), expit(decision)], axis=1)
+    def begin(self, X, y):
+        return ShrunkenRun(X, y, self.has_probabilities)
 
     def predict_proba(self, X):
-        return self._shares(X, self.iteration_)
+        return shares_of(X @ self.record_.iterate)
 
     def predict(self, X):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def at_iteration(self, t):
-        stopped = copy(self)
-        stopped.iteration_ = t
-        return stopped
 
 
 @pytest.fixture

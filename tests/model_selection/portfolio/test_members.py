@@ -139,7 +139,7 @@ def test_a_grid_changes_the_member_it_names(data):
         ([("a", IterativeRidge()), ("a", TrajectoryLasso())], None, "not unique"),
         ([("a__b", IterativeRidge())], None, "must not contain __"),
         ([("rule", IterativeRidge())], None, "conflict with constructor"),
-        ([("a", Lasso())], None, "Lasso has no at_iteration"),
+        ([("a", Lasso())], None, "Lasso has no begin"),
         (
             [("a", IterativeRidge()), ("b", TrajectoryLogisticRegression())],
             None,

@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
 from skacv.staged.catboost_boosters import CatBoost
+from tests.runs import InParts
 
 from .cases import booster, named, table
 from .test_table import estimator_of, listed_otherwise, table_of
@@ -32,7 +33,7 @@ def test_stages_of_xgboost_are_its_models_whole():
     X["k"] = X.k.cat.rename_categories({"oak": "chêne", "elm": "楡"})
     inner = estimator_of("XGBRegressor")
     model = Staged(inner)
-    model.fit_up_to(9, X, y)
+    InParts(model, X, y).go_on(9)
     stopped = model.at_iteration(4).estimator_
     fresh = clone(inner).set_params(n_estimators=4).fit(X, y)
     assert in_json(stopped.get_booster()) == in_json(fresh.get_booster())
@@ -89,8 +90,9 @@ def test_all_that_catboost_resolves_holds_for_all_trees(name, settings, targets)
         )
     whole = type(inner)(**inner.get_params()).fit(X, y)
     model = Staged(inner)
+    parts = InParts(model, X, y)
     for t in (2, 10, 19):
-        model.fit_up_to(t, X, y)
+        parts.go_on(t)
     stopped = model.at_iteration(13).estimator_
     resolved = whole.get_all_params() | {"iterations": 13}
     assert stopped.get_all_params() == resolved
@@ -123,10 +125,10 @@ def test_parameters_resolved_otherwise_for_later_trees_are_an_error(monkeypatch)
         "_params_for",
         lambda self, n: params_for(self, n) | {"l2_leaf_reg": 9},
     )
-    model = Staged(booster("CatBoostRegressor"))
-    model.fit_up_to(2, X, y)
+    run = Staged(booster("CatBoostRegressor")).begin(X, y)
+    run.go_on(2)
     with pytest.raises(ValueError, match="resolves l2_leaf_reg differently for later"):
-        model.fit_up_to(4, X, y)
+        run.go_on(4)
 
 
 @pytest.mark.parametrize("kind", ["text_features", "embedding_features"])

@@ -16,6 +16,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryPoissonRegressor,
 )
+from tests.runs import InParts
 
 from .cases import PLAIN, booster, by_hand, table
 
@@ -176,8 +177,9 @@ def test_predictions_that_are_not_kept_have_offsets(name, set_limits):
     kept = Staged(booster(name), cv=FOLDS).fit(X, y, **own).cv_prediction_path_[:]
     set_limits(MEMORY_BYTES=4 * 8 * 10)
     model = Staged(booster(name), cv=FOLDS)
+    parts = InParts(model, X, y, **own)
     for t in (4, 12):
-        model.fit_up_to(t, X, y, **own)
+        parts.go_on(t)
     for stages in (slice(7, 9), slice(2, 12), slice(None, None, -3)):
         np.testing.assert_array_equal(model.cv_prediction_path_[stages], kept[stages])
 

@@ -10,6 +10,7 @@ from skacv import Staged, TrajectoryEarlyStoppingCV
 from skacv.staged.adapter import response_of
 from skacv.staged.adapters import staged_adapter_of
 from tests.internals import rows_of_staged_run
+from tests.runs import InParts
 
 from .cases import PLAIN, answer, booster, by_hand, named, rows, table
 
@@ -138,7 +139,8 @@ def test_growth_in_blocks_is_growth_at_once(name, settings, targets):
     X, y = table(targets)
     at_once = Staged(booster(name, 60, **settings), cv=2).fit(X, y)
     in_blocks = Staged(booster(name, 60, **settings), cv=2)
-    assert [in_blocks.fit_up_to(t, X, y) for t in (10, 25, 60)] == [False, False, True]
+    parts = InParts(in_blocks, X, y)
+    assert [parts.go_on(t) for t in (10, 25, 60)] == [False, False, True]
     for path in ("cv_path_", "cv_prediction_path_"):
         np.testing.assert_array_equal(getattr(in_blocks, path), getattr(at_once, path))
     np.testing.assert_array_equal(answer(in_blocks, X), answer(at_once, X))
@@ -165,7 +167,7 @@ def test_sums_of_stages_are_made_again_in_blocks(name, set_limits):
     # Two stages at a time of a fold, and one of all folds.
     set_limits(MEMORY_BYTES=4 * 2 * 4 * 8 * 75 * n_outputs, MOST_KEPT=expected.size)
     again = Staged(booster(name), cv=2)
-    again.fit_up_to(12, X, y)
+    InParts(again, X, y).go_on(12)
     path = again.cv_prediction_path_
     for t in (9, 2, 12, 0, 5):
         np.testing.assert_array_equal(path[t], expected[t])
@@ -178,9 +180,10 @@ def test_sums_of_stages_are_made_again_in_blocks(name, set_limits):
 def test_rows_are_not_kept_beside_those_of_the_library(name):
     X, y = table()
     model = Staged(booster(name), cv=2)
-    model.fit_up_to(3, X, y)
-    assert rows_of_staged_run(model) == [None] * 3
-    model.fit_up_to(12, X, y)
+    parts = InParts(model, X, y)
+    parts.go_on(3)
+    assert rows_of_staged_run(parts.run) == [None] * 3
+    parts.go_on(12)
     whole = Staged(booster(name), cv=2).fit(X, y)
     np.testing.assert_array_equal(model.cv_path_, whole.cv_path_)
 
@@ -212,8 +215,9 @@ def test_catboost_chooses_parameters_for_all_iterations(with_categories):
     X = frame(X, as_words=True)[list("abcde" if with_categories else "abcd")]
     inner = booster("CatBoostRegressor", 210, learning_rate=None, **words)
     model = Staged(inner)
+    parts = InParts(model, X, y)
     for t in (20, 60, 210):
-        model.fit_up_to(t, X, y)
+        parts.go_on(t)
     library = staged_adapter_of(inner).cloned().fit(X, y)
     np.testing.assert_array_equal(model.predict(X), library.predict(X))
     stopped = model.at_iteration(40).estimator_

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.staged.adapters import staged_adapter_of
 from tests.internals import stages_of
+from tests.runs import InParts
 from tests.test_fitted_state import rows_in
 
 from .cases import PLAIN, answer, booster, by_hand, table
@@ -50,13 +51,14 @@ def test_pickles(name):
     for other in (pickle.loads(pickle.dumps(model)), deepcopy(model)):
         np.testing.assert_array_equal(answer(other, X), answer(model, X))
         assert other.at_iteration(3).iteration_ == 3
-    # In the middle of a run, which then begins anew.
+    # In the middle of a run, which goes on; what is unpickled begins anew.
     begun = Staged(booster(name), cv=3)
-    begun.fit_up_to(5, X, y)
+    parts = InParts(begun, X, y)
+    parts.go_on(5)
     other = pickle.loads(pickle.dumps(begun))
     np.testing.assert_array_equal(answer(other, X), answer(begun, X))
-    other.fit_up_to(9, X, y)
-    begun.fit_up_to(9, X, y)
+    InParts(other, X, y).go_on(9)
+    parts.go_on(9)
     np.testing.assert_array_equal(other.cv_path_, begun.cv_path_)
 
 

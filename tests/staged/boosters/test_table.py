@@ -20,6 +20,7 @@ from sklearn.model_selection import KFold
 from skacv import Staged
 
 from ...cases import covering
+from ...runs import InParts
 from .cases import LIBRARIES, PLAIN, answer, booster, rows, table
 
 N_PLANNED, N_GROWN, N_ROWS = 220, 24, 150
@@ -231,8 +232,9 @@ class OfTheClass:
 def assert_is_its_class(inner, X, y, weights):
     model = Staged(inner, cv=KFold(3))
     of_class, everything = OfTheClass(inner, X, y, weights), np.arange(len(y))
+    parts = InParts(model, X, y, sample_weight=weights)
     for n_stages in (5, N_GROWN):  # in blocks
-        model.fit_up_to(n_stages, X, y, sample_weight=weights)
+        parts.go_on(n_stages)
     others = [X, X.iloc[[2]], listed_otherwise(X)]
     stored = pickle.loads(pickle.dumps(model))
     response = "predict_proba" if is_classifier(inner) else "predict"

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
+from tests.runs import InParts
 
 from .cases import SMALL, assert_same_fits, boosted
 
@@ -85,7 +86,8 @@ def test_the_estimator_that_is_passed_stays_as_it_is(data):
 def test_pickles(data):
     X, y = data
     model = Staged(boosted(), cv=3)
-    model.fit_up_to(3, X, y)
+    parts = InParts(model, X, y)
+    parts.go_on(3)
     model = pickle.loads(pickle.dumps(model))  # of a run that may go on
     assert model.n_iter_ == 3
     model.fit(X, y)

@@ -9,6 +9,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neural_network import MLPRegressor
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
+from tests.runs import InParts
 
 ROWS, FOLDS = 60, KFold(3)
 
@@ -102,10 +103,11 @@ def test_in_parts_and_by_output(rng):
     expected = Staged(several, cv=FOLDS).fit(X, y)
     failing = Epochs(epoch=7, fails_on=of_the_model)
     broken = Staged(MultiOutputRegressor(failing), cv=FOLDS)
-    assert not broken.fit_up_to(4, X, y)
+    parts = InParts(broken, X, y)
+    assert not parts.go_on(4)
     for _ in range(2):  # it does not go on
         with pytest.warns(FitFailedWarning, match="MultiOutputRegressor"):
-            assert broken.fit_up_to(12, X, y)
+            assert parts.go_on(12)
         assert_same_record(broken, expected)
 
 

@@ -31,6 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
 from skacv.staged import losses
 from tests.internals import rows_of_staged_run
+from tests.runs import InParts
 
 from .cases import SMALL, assert_same_fits, boosted
 
@@ -218,9 +219,9 @@ def test_of_many_training_rows_some_are_judged(data, rng, set_limits):
 
 def test_rows_of_folds_are_copied_while_they_are_fitted(data):
     X, y = data
-    model = Staged(boosted(), cv=3)
-    model.fit_up_to(2, X, y)
-    assert all(rows is X for rows in rows_of_staged_run(model))
+    parts = InParts(Staged(boosted(), cv=3), X, y)
+    parts.go_on(2)
+    assert all(rows is X for rows in rows_of_staged_run(parts.run))
 
 
 def test_one_split_has_errors_over_its_rows(data):
@@ -269,9 +270,10 @@ def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, set_limits):
     X, y = data
     expected = Staged(boosted(), cv=3).fit(X, y).at_iteration(3).predict_interval(X)
     model = Staged(boosted(), cv=3)
-    model.fit_up_to(5, X, y)
+    run = model.begin(X, y)
+    run.go_on(5)
     set_limits(MOST_KEPT=1)
-    stopped = model.at_iteration(3)
+    stopped = model.take(run.record().at(3))
     np.testing.assert_array_equal(stopped.predict_interval(X), expected)
     with pytest.raises(AttributeError, match="rows of X, which this fit did not keep"):
         _ = stopped.cv_prediction_path_

@@ -45,7 +45,7 @@ def test_bad_data_and_parameters_are_refused(data, labelled):
     X, y = data
     model = Staged(boosted(), cv=3)
     with pytest.raises(ValueError, match="n_updates must be at least 1, got 0"):
-        model.fit_up_to(0, X, y)
+        model.begin(X, y).go_on(0)
     with pytest.raises(ValueError, match="requires y to be passed"):
         model.fit(X)
     with pytest.raises(ValueError, match="'max_iter' parameter of HistGradient"):

@@ -7,6 +7,7 @@ from sklearn.metrics import get_scorer
 
 from skacv import Staged
 from tests.callbacks import StopAtFive, needs_callbacks
+from tests.runs import InParts
 
 from .cases import assert_same_fits, boosted
 
@@ -14,10 +15,11 @@ from .cases import assert_same_fits, boosted
 def test_a_longer_run_leaves_paths_read_before_unchanged(data):
     X, y = data
     model = Staged(boosted(), cv=3)
-    assert not model.fit_up_to(2, X, y)
+    parts = InParts(model, X, y)
+    assert not parts.go_on(2)
     path, stopped = model.cv_prediction_path_, model.at_iteration(2)
     expected = np.asarray(path), stopped.predict(X)
-    assert model.fit_up_to(5, X, y)
+    assert parts.go_on(5)
     assert path.shape == (3, 60)
     np.testing.assert_array_equal(path, expected[0])
     np.testing.assert_array_equal(stopped.cv_prediction_path_, expected[0])
@@ -25,13 +27,14 @@ def test_a_longer_run_leaves_paths_read_before_unchanged(data):
     assert len(model.cv_prediction_path_) == 6
 
 
-def test_fit_up_to_never_shortens_a_run(data):
+def test_a_run_is_never_shortened(data):
     X, y = data
     model = Staged(boosted(), cv=3)
+    parts = InParts(model, X, y)
     for n_stages in (3, 3, 2):
-        assert not model.fit_up_to(n_stages, X, y)
+        assert not parts.go_on(n_stages)
         assert model.n_iter_ == model.iteration_ == 3
-    assert model.fit_up_to(100, X, y)
+    assert parts.go_on(100)
     assert model.n_iter_ == 5
 
 
@@ -40,9 +43,10 @@ def test_a_model_that_follows_its_folds_grows_no_further_than_asked(data):
     whole = Staged(boosted(max_iter=20), cv=3).fit(X, y)
     for growth in ("first", "best"):
         model = Staged(boosted(max_iter=20), cv=3)
-        model.fit_up_to(10, X, y, growth=growth)
+        parts = InParts(model, X, y, growth=growth)
+        parts.go_on(10)
         assert model.iteration_ == 1
-        model.fit_up_to(20, X, y, growth=growth)
+        parts.go_on(20)
         best = 1 + int(whole.cv_path_[1:11].argmin())
         assert model.iteration_ == (1 if growth == "first" else best)
         np.testing.assert_array_equal(model.cv_path_, whole.cv_path_)
@@ -50,15 +54,28 @@ def test_a_model_that_follows_its_folds_grows_no_further_than_asked(data):
         np.testing.assert_array_equal(model.predict(X), predictions)
 
 
-def test_other_data_are_another_run(data):
+def test_runs_of_one_estimator_are_their_own(data):
+    X, y = data
+    model, weights = Staged(boosted(), cv=3), np.arange(60.0)
+    one, other = model.begin(X, y), model.begin(X, -y, sample_weight=weights)
+    for n_stages in (2, 4, 5):
+        one.go_on(n_stages)
+        other.go_on(n_stages)
+    expected = Staged(boosted(), cv=3).fit(X, y)
+    assert_same_fits(model.take(one.end()), expected, X)
+    expected.fit(X, -y, sample_weight=weights)
+    assert_same_fits(model.take(other.end()), expected, X)
+
+
+def test_a_run_has_the_parameters_that_it_began_with(data):
     X, y = data
     model = Staged(boosted(), cv=3)
-    model.fit_up_to(2, X, y)
-    model.fit_up_to(4, X, -y)
-    assert_same_fits(model, Staged(boosted(max_iter=4), cv=3).fit(X, -y), X)
-    model.fit_up_to(5, X, -y, sample_weight=np.arange(60.0))
-    weighted = Staged(boosted(), cv=3).fit(X, -y, sample_weight=np.arange(60.0))
-    assert_same_fits(model, weighted, X)
+    run = model.begin(X, y)
+    run.go_on(2)
+    model.set_params(estimator__learning_rate=0.5, estimator__max_iter=3, cv=2)
+    assert run.go_on()
+    model.take(run.end())
+    assert_same_fits(model, Staged(boosted(), cv=3).fit(X, y), X)
 
 
 def test_a_fit_forgets_the_one_before(data):
@@ -74,7 +91,8 @@ def test_an_error_leaves_the_fit_unchanged(data, monkeypatch):
     with pytest.raises(ValueError, match="Found input variables"):
         model.fit(X, y[:-1])
     assert not [name for name in vars(model) if name.endswith("_")]
-    model.fit_up_to(2, X, y)
+    parts = InParts(model, X, y)
+    parts.go_on(2)
     before = Staged(boosted(max_iter=2), cv=3).fit(X, y)
     fit, n_calls = HistGradientBoostingRegressor.fit, []
 
@@ -86,12 +104,12 @@ def test_an_error_leaves_the_fit_unchanged(data, monkeypatch):
 
     monkeypatch.setattr(HistGradientBoostingRegressor, "fit", failing)
     with pytest.raises(MemoryError, match="no more"):
-        model.fit_up_to(4, X, y)
+        parts.go_on(4)
     monkeypatch.undo()
     assert_same_fits(model, before, X)
     assert len(list(model.staged_predict(X))) == 2
     assert model.recorded_iterations().tolist() == [1, 2]
-    assert model.fit_up_to(5, X, y)  # from the beginning
+    assert InParts(model, X, y).go_on(5)  # from the beginning
     assert_same_fits(model, Staged(boosted(), cv=3).fit(X, y), X)
 
 

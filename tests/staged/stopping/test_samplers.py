@@ -22,6 +22,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     approximate_loo,
 )
+from tests.runs import InParts
 
 from .cases import classifier
 
@@ -369,18 +370,28 @@ def test_grids_of_samplers(data):
 def test_a_run_goes_on_where_it_was(data):
     X, y = data
     pipe = piped(SMOTE, StandardScaler(), trees())
-    whole, parts = Staged(pipe, cv=FOLDS).fit(X, y), Staged(pipe, cv=FOLDS)
+    whole, model = Staged(pipe, cv=FOLDS).fit(X, y), Staged(pipe, cv=FOLDS)
+    parts = InParts(model, X, y)
     for n_stages in (2, 5, 8):
-        parts.fit_up_to(n_stages, X, y)
-    np.testing.assert_array_equal(parts.cv_path_, whole.cv_path_)
-    stopped = parts.at_iteration(3)
+        parts.go_on(n_stages)
+    np.testing.assert_array_equal(model.cv_path_, whole.cv_path_)
+    stopped = model.at_iteration(3)
     assert type(stopped.estimator_) is pipeline.Pipeline
-    staged = list(parts.staged_predict_proba(X))
+    staged = list(model.staged_predict_proba(X))
     np.testing.assert_array_equal(stopped.predict_proba(X), staged[2])
-    parts.estimator.set_params(step0__k_neighbors=1)  # other rows: it begins anew
-    parts.fit_up_to(8, X, y)
-    anew = Staged(clone(parts.estimator), cv=FOLDS).fit(X, y)
-    np.testing.assert_array_equal(parts.cv_path_, anew.cv_path_)
+
+
+def test_a_run_has_the_rows_that_it_began_with(data):
+    X, y = data
+    model = Staged(piped(SMOTE, StandardScaler(), trees()), cv=FOLDS)
+    whole, parts = clone(model).fit(X, y), InParts(model, X, y)
+    parts.go_on(2)
+    model.estimator.set_params(step0__k_neighbors=1)  # other rows: of another run
+    parts.go_on(8)
+    np.testing.assert_array_equal(model.cv_path_, whole.cv_path_)
+    anew = clone(model).fit(X, y)
+    assert (anew.cv_path_ != whole.cv_path_).any()
+    np.testing.assert_array_equal(model.fit(X, y).cv_path_, anew.cv_path_)
 
 
 def test_means_and_blends_and_pickles(data):
