@@ -97,6 +97,7 @@ study-coefficients: $(VENV)/installed  ## whether intervals of coefficients cove
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy  # the packages that pyproject.toml names
 
 # A bare environment builds; another one has the wheel alone, then pytest for the sdist.
 dist:  ## sdist and wheel in dist/, both tried from outside the repository

@@ -306,10 +306,18 @@ class Own(SquaredL2):
         return found
 
 
+class Wide(SquaredError):
+    """A loss of one's own, whose scale is computed."""
+
+    @property
+    def scale(self) -> float:
+        return 2.0 * self.reported_factor
+
+
 def parts() -> tuple[tuple[Loss, ...], tuple[Penalty, ...], tuple[Schedule, ...]]:
     """Losses, penalties and schedules, beside those that are listed."""
     losses = SquaredError(), Logistic(), Multinomial(), Poisson(), PseudoHuber(2.0)
-    hinges = SmoothedHinge(0.1), SquaredHinge()
+    hinges, own = (SmoothedHinge(0.1), SquaredHinge()), Wide()
     uniform: tuple[Uniform, ...] = (Own(1.0), L1(1.0), MCP(1.0), SCAD(1.0))
     more = Zero(), ElasticNet(1.0, l1_ratio=0.2), Weighted(L1(1.0), np.ones(4))
     signed = NonnegativeElasticNet(1.0, l1_ratio=0.2)
@@ -319,7 +327,7 @@ def parts() -> tuple[tuple[Loss, ...], tuple[Penalty, ...], tuple[Schedule, ...]
     batches = StochasticGradient(0.1, 0.5, 60, 10, 0), RandomBatches(0.1, 60, 10, 0)
     print(len(LOSSES), len(PENALTIES), len(SCHEDULES))
     return (
-        (*losses, *hinges),
+        (*losses, *hinges, own),
         (*uniform, *more, signed, grouped),
         (*schedules, *newton, *batches),
     )

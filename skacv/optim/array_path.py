@@ -8,6 +8,7 @@ needed. A kernel's updates compute its linear predictors, which are therefore st
 from abc import ABC, abstractmethod
 from copy import copy
 from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -23,7 +24,9 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
     ``shape`` and ``dtype``, and defines ``_compute``.
     """
 
-    _last_read = (None, None)
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    _last_read: tuple[int | None, Any] = (None, None)
 
     @abstractmethod
     def _compute(self, iterates):

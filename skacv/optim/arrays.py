@@ -61,13 +61,23 @@ class ArrayDesign(MatrixDesign):
     """An array of any namespace, centred and scaled as it is read."""
 
     _namespace = np
-    # Conversions to the namespace of X, from it, and to a precision.
-    _to_device = _to_numpy = _as_dtype = staticmethod(np.asarray)
 
     # Memory of a block of centred rows, in bytes, and its least number of rows.
     # Inner products are computed from centred rows in double precision: if products of
     # X were corrected for the centre instead, large means would cost all digits.
     _block_bytes, _least_rows = MEMORY_BYTES, 1
+
+    def _to_device(self, array):
+        """A NumPy array in the namespace of X."""
+        return array
+
+    def _to_numpy(self, array):
+        """An array of the namespace of X in NumPy."""
+        return np.asarray(array)
+
+    def _as_dtype(self, array, dtype):
+        """An array of the namespace of X in a precision."""
+        return np.asarray(array, dtype)
 
     def _block_size(self, width):
         """Number of rows in a block, each with ``width`` entries."""
@@ -255,15 +265,15 @@ class DenseDesign(ArrayDesign):
         # Strips are narrow: X and the triangle leave little memory for them.
         triangle, width = np.empty(n_packed(size)), ROW_BLOCK // 4
         for strip in slices(size, width):
-            product = 0.0
+            product = np.zeros((strip.stop, strip.stop - strip.start))
             if self.side == "columns":
                 for _, block in self._centered_blocks(width, slice(strip.stop)):
-                    product = product + block.T @ block[:, strip]
+                    product += block.T @ block[:, strip]
             else:
                 part = self.rows(slice(strip.stop))
                 for columns in slices(self.shape[1], width):
                     block = part._centered_columns(columns)
-                    product = product + block @ block[strip].T
+                    product += block @ block[strip].T
                 if self.row_scale is not None:
                     product *= part.row_scale
                     product *= part.row_scale[strip].T
@@ -302,7 +312,6 @@ class DeviceDesign(ArrayDesign):
     """An array X (n_rows, n_columns) on a device, centred and scaled as it is read."""
 
     is_on_device = True
-    _as_dtype = staticmethod(as_dtype)
 
     def __init__(self, X, center=None, row_scale=None):
         super().__init__(X, center, row_scale)
@@ -317,6 +326,9 @@ class DeviceDesign(ArrayDesign):
 
     def _to_numpy(self, array):
         return to_numpy(array)
+
+    def _as_dtype(self, array, dtype):
+        return as_dtype(array, dtype)
 
     def rows(self, index):
         scale = None if self.row_scale is None else self.row_scale[index]

@@ -4,7 +4,7 @@ This is the only place that says how much memory a step may take.
 """
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from threading import Lock
@@ -90,7 +90,7 @@ def in_threads(function, items):
             return function(item)
 
     with in_one_thread(), ThreadPoolExecutor(n_threads) as pool:
-        futures = deque()
+        futures: deque[Future] = deque()
         for item in items:
             futures.append(pool.submit(call, item))
             if len(futures) > 2 * n_threads:  # so that few results are in memory

@@ -15,7 +15,7 @@ from .penalties import Uniform
 # The step of central differences.
 DIFFERENCE = np.cbrt(np.finfo(float).eps)
 
-_checked = WeakSet()
+_checked: WeakSet[type] = WeakSet()
 
 
 def check_plan(problem, planned):

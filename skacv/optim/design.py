@@ -52,8 +52,12 @@ class Design(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype
-    side: str
     has_columns = is_matrix = is_on_device = is_dual = False
+
+    @property
+    @abstractmethod
+    def side(self) -> str:
+        """Whether inner products of "columns" or of "rows" are formed."""
 
     @property
     def storage_dtype(self) -> np.dtype:
@@ -117,7 +121,8 @@ class Design(ABC):
 
     def smaller_gram(self) -> np.ndarray:
         """Inner products of the columns or of the rows, by :attr:`side`, dense."""
-        return self.gram() if self.side == "columns" else self.outer_gram()
+        # A design with columns may have theirs, too.
+        return self.outer_gram()
 
     def smaller_gram_dot(self) -> Callable[[np.ndarray], np.ndarray]:
         """A function that multiplies with :meth:`smaller_gram`, which is not formed."""
@@ -175,11 +180,17 @@ class ColumnDesign(Design):
 
     def gram(self, dtype: Any = np.float64) -> np.ndarray:
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        return sum(block.gram(dtype) for _, block in self.blocks())
+        start = np.zeros((self.shape[1], self.shape[1]), dtype)
+        return sum((block.gram(dtype) for _, block in self.blocks()), start)
+
+    def smaller_gram(self) -> np.ndarray:
+        return self.gram() if self.side == "columns" else self.outer_gram()
 
     def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
         """design' diag(weights) design, (n_columns, n_columns); weights (n_rows, 1)."""
-        return sum(block.weighted_gram(weights[rows]) for rows, block in self.blocks())
+        start = np.zeros((self.shape[1], self.shape[1]), self.dtype)
+        parts = (block.weighted_gram(weights[rows]) for rows, block in self.blocks())
+        return sum(parts, start)
 
     def weighted_grams(self, weights: np.ndarray) -> np.ndarray:
         """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns)."""
@@ -245,6 +256,10 @@ class InMemoryDesign(ColumnDesign):
     """A design in memory: its rows are one block, and columns can be selected."""
 
     is_matrix = True
+
+    @abstractmethod
+    def rows(self, index) -> InMemoryDesign:
+        """The design of the rows in ``index``."""
 
     def blocks(self):
         yield slice(0, self.shape[0]), self

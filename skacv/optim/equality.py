@@ -1,12 +1,15 @@
 """Equality of dataclasses that hold arrays."""
 
-from dataclasses import fields
+from dataclasses import Field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
 
 class ComparesArrays:
     """Equality of a ``dataclass(eq=False)``: arrays in fields are equal by entries."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # of the subclass
 
     def __eq__(self, right):
         if type(right) is not type(self):

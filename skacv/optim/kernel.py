@@ -108,22 +108,17 @@ class KernelDesign(Design):
     is_dual = True
 
     def __init__(self, matrix, has_constant=False):
-        self.matrix = matrix
-        self.row_map = Rows(len(matrix), EVERY, has_constant=has_constant)
-        self.center = None
+        self.matrix, self.dtype = matrix, matrix.dtype
+        self._set_rows(Rows(len(matrix), EVERY, has_constant=has_constant))
+
+    def _set_rows(self, row_map):
+        self.row_map, self.center = row_map, row_map.center
+        self.shape = len(row_map), len(self.matrix) + row_map.has_constant
 
     def _with(self, row_map):
         design = KernelDesign(self.matrix)
-        design.row_map, design.center = row_map, row_map.center
+        design._set_rows(row_map)
         return design
-
-    @property
-    def shape(self):
-        return len(self.row_map), len(self.matrix) + self.row_map.has_constant
-
-    @property
-    def dtype(self):
-        return self.matrix.dtype
 
     def rows(self, index):
         return self._with(self.row_map.part(index))

@@ -20,6 +20,7 @@ replicas; targets broadcast against them. Add a loss here, list it in
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlogy
@@ -64,12 +65,20 @@ class Loss:
 
     name = "loss"
     labels = -1.0, 1.0
-    scale = 1.0
     is_quadratic = False
     is_coupled = False
     is_of_residual = False
     reported_factor = 1.0
     target_range = -np.inf, np.inf
+
+    # Read only, as a subclass may compute it. At run time a property here would become
+    # the default of a subclass's field.
+    if TYPE_CHECKING:
+
+        @property
+        def scale(self) -> float: ...
+    else:
+        scale = 1.0
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """The loss of every entry, or of every row if outputs are coupled."""

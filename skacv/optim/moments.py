@@ -208,7 +208,7 @@ def second_moments(fits):
     shares = weights[row_of_group] / problem.row_weights[row_of_group].astype(
         np.float64
     )
-    rounding = ROUNDINGS * np.finfo(problem.row_weights.dtype).eps
+    rounding = ROUNDINGS * float(np.finfo(problem.row_weights.dtype).eps)
     expected = shares[group] * problem.row_weights
     if not np.allclose(weights, expected, rtol=rounding, atol=0):
         return None

@@ -32,7 +32,7 @@ def to_device_of(array, like):
     """A NumPy array, copied to the namespace and the device of ``like``."""
     if not is_on_device(like):
         return array
-    array = np.require(array, requirements="CW")
+    array = np.require(array, requirements=["C", "W"])
     device = _array_api_compat().device(like)
     return namespace_of(like).asarray(array, device=device)
 

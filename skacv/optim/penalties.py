@@ -39,7 +39,7 @@ List a penalty in ``PENALTIES``, and it inherits the tests of
 """
 
 from dataclasses import dataclass, replace
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -70,9 +70,25 @@ class Penalty:
     ``largest_strength`` are the same in any orthonormal basis of the coefficients.
     """
 
-    curvature = 0.0
-    is_linear = False
-    is_rotation_invariant = False
+    # Read only, as a subclass may compute them. At run time a property here would
+    # become the default of a subclass's field.
+    if TYPE_CHECKING:
+
+        @property
+        def strength(self) -> float: ...
+
+        @property
+        def curvature(self) -> float: ...
+
+        @property
+        def is_linear(self) -> bool: ...
+
+        @property
+        def is_rotation_invariant(self) -> bool: ...
+    else:
+        curvature = 0.0
+        is_linear = False
+        is_rotation_invariant = False
 
     def terms(self, coef: np.ndarray) -> np.ndarray:
         """Terms of the penalty, one for every coefficient or group."""
@@ -112,7 +128,7 @@ class Penalty:
 
     def with_strength(self, strength: float) -> Self:
         """The same penalty with another strength."""
-        return replace(self, strength=strength)
+        return replace(self, strength=strength)  # type: ignore[call-arg]  # a field of subclasses
 
     def unpenalized(self, n_columns: int) -> np.ndarray:
         """Mask of the coefficients that are not penalised at any strength."""

@@ -19,6 +19,7 @@ from scipy.linalg import eigh, qr
 
 from .design import top_eigenvalue
 from .equality import ComparesArrays
+from .kernel import ScatteredVectors
 
 # The automatic subsample: a tenth of the rows within these sizes, at most a third
 # (its rows cannot be left out).
@@ -33,7 +34,7 @@ class Preconditioner(ComparesArrays):
     Shapes: rows (s,) of int; vectors, covectors (n_columns, q); damping (q,)."""
 
     rows: np.ndarray
-    vectors: object = field(compare=False)
+    vectors: np.ndarray | ScatteredVectors = field(compare=False)
     covectors: np.ndarray
     damping: np.ndarray
     sample_eigenvalue: float = field(compare=False)
@@ -82,19 +83,19 @@ class Preconditioner(ComparesArrays):
         n_rows, product = design.shape[0], design.smaller_gram_dot()
         if design.side == "columns":
 
-            def dot(coef):
+            def dot_coef(coef):
                 inner = self.root(product(self.root(coef)))
                 return inner.astype(np.float64, copy=False) / n_rows
 
             start = rng.standard_normal(design.shape[1])
-            return top_eigenvalue(dot, start, tolerance)
+            return top_eigenvalue(dot_coef, start, tolerance)
         features = self.features(design).astype(np.float64, copy=False)
 
-        def dot(slopes):
+        def dot_slopes(slopes):
             damped = features @ (self.damping[:, None] * (features.T @ slopes))
             return (product(slopes) - damped) / n_rows
 
-        return top_eigenvalue(dot, rng.standard_normal(n_rows), tolerance)
+        return top_eigenvalue(dot_slopes, rng.standard_normal(n_rows), tolerance)
 
     def squared_row_norms(self, design):
         """x_i' P x_i of every row, (n_rows,)."""
@@ -105,8 +106,7 @@ def damped_shares(eigenvalues, rounding=0.0, power=0.95, null=1e-6):
     """Shares 1 - damping, (lambda_{q+1} / lambda_j)^a, (q,), of q + 1 eigenvalues."""
     # Smaller eigenvalues are rounding errors.
     null = max(null * eigenvalues[0], rounding)
-    n_above_null = np.count_nonzero(eigenvalues > null)
-    q = max(0, min(len(eigenvalues), n_above_null) - 1)
+    q = max(0, int(np.count_nonzero(eigenvalues > null)) - 1)
     return (eigenvalues[q] / eigenvalues[:q]) ** power
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import eigh, lstsq
 
 from .array_path import path_values
-from .design import Design
+from .design import ColumnDesign, Design, InMemoryDesign
 from .losses import Loss, SquaredError
 
 # Newton's method does not move along directions whose curvature is a smaller share of
@@ -100,6 +100,7 @@ class Problem:
         # They are zero unless the loss is quadratic.
         if not (self.loss.is_quadratic and len(index)):
             return np.zeros_like(self.target)
+        assert isinstance(self.design, InMemoryDesign)  # only these select columns
         design = self.design.columns(index, self.design.dtype)
         matrix = hessian(design, self.row_weights[:, :, None])[:, 0, :, 0]
         moments = design.t_dot(self.row_weights * self.target)
@@ -158,6 +159,7 @@ class Problem:
 
     @cached_property
     def column_norms(self):
+        assert isinstance(self.design, ColumnDesign)  # others have no columns
         norms, _ = self.design.column_sizes()
         return norms.astype(self.design.dtype)
 

@@ -185,11 +185,11 @@ class LiveRun:
 
     def _add(self, states, phase):
         """Record states up to the first converged one. Return whether one converged."""
-        side_runs, coef = self.side_runs, [self._record["coef"][self.t]]
+        side_runs, iterates = self.side_runs, [self._record["coef"][self.t]]
         problem_index = (SideRuns if side_runs is None else side_runs).problem_index
         for state in states:
-            coef.append(state.current.coef[problem_index])
-        coef = np.stack(coef)
+            iterates.append(state.current.coef[problem_index])
+        coef = np.stack(iterates)
         if not np.isfinite(coef).all():
             raise divergence(self.problem, phase)
         n_recorded = self._n_until_converged(coef)

@@ -182,7 +182,8 @@ class Screen:
     def __init__(self, fits, pause=8, most_copied=0.5, most_used=0.8, slack=1.1):
         self.fits, self.pause, self.slack = fits, pause, slack
         self.most_copied, self.most_used = most_copied, most_used
-        self._bounds = self.working = None
+        self._bounds: GradientBounds | None = None
+        self.working: WorkingColumns | None = None
         # Updates left in this pause, and the length of the next one.
         self._pause_left, self._next_pause = 0, pause
         # Number of columns in the products of the last ``_n_updates`` updates.
@@ -215,32 +216,35 @@ class Screen:
 
         # If the bounds allow a few more columns to change, these join. If they allow
         # many, a product with X makes the bounds tighter.
-        may_change = self._may_change(update, penalty, vectors)
+        bounds = self._bounds.bounds(vectors)
+        may_change = self._may_change(update, penalty, bounds)
         if self.working is not None:
             may_change[self.working.index] = False
         if self.working is not None and np.count_nonzero(may_change) <= n_columns / 64:
-            self._join(may_change)
+            self._join(self.working, may_change)
         else:
             gradient = fits.gradient_of(slopes)
             self._bounds.learn(vectors, gradient.reshape(n_columns, -1).T)
             self._n_products += n_columns
             nonzero = ((current.coef != 0) | (earlier.coef != 0)).any(axis=(1, 2))
-            may_change = self._may_change(update, penalty, vectors, self.slack)
+            bounds = self.slack * self._bounds.bounds(vectors)
+            may_change = self._may_change(update, penalty, bounds)
             may_change |= penalty.expand_to_groups(nonzero)
             n_working = np.count_nonzero(may_change)
             if n_working > self.most_copied * n_columns:
                 self._begin_pause()
             elif self.working is not None and len(self.working) <= 2 * n_working:
                 may_change[self.working.index] = False
-                self._join(may_change)
+                self._join(self.working, may_change)
             else:  # the first choice, or most working columns no longer change
                 self.working = WorkingColumns(design)
-                self._join(may_change)
+                self._join(self.working, may_change)
 
-        if self.working is None:
-            index, working_penalty = slice(None), penalty
-        else:
+        index: slice | np.ndarray = slice(None)
+        working_penalty, n_used = penalty, n_columns
+        if self.working is not None:
             index, working_penalty = self.working.index, self._on_columns(penalty)
+            n_used = len(index)
         if gradient is None:
             gradient = self._working_fits.gradient_of(slopes)
         else:  # equal, to the last digit, to the gradient without a screen
@@ -253,7 +257,7 @@ class Screen:
             working_penalty,
             fits.penalty_scale,
         )
-        self._n_products += 2 * (n_columns if self.working is None else len(index))
+        self._n_products += 2 * n_used
         predictor = self._predictor(coef) if fits.keeps_predictors else None
         return State(Iterate(coef, predictor), current)
 
@@ -263,23 +267,21 @@ class Screen:
             return self.fits.predictor(coef)
         return self._working_fits.predictor(coef[self.working.index])
 
-    def _may_change(self, update, penalty, vectors, slack=1.0):
-        """Mask of the columns that the bounds allow to change."""
-        bounds = slack * self._bounds.bounds(vectors)[:, None]
+    def _may_change(self, update, penalty, bounds):
+        """Mask of the columns that bounds (n_columns,) allow to change."""
         # The weakest penalty of any fit: a zero under it is zero under stronger ones.
         scale = np.min(self.fits.penalty_scale)
-        may_change = may_move(penalty, bounds, update.step_size, scale)
+        may_change = may_move(penalty, bounds[:, None], update.step_size, scale)
         return penalty.expand_to_groups(may_change[:, 0])
 
-    def _join(self, mask):
+    def _join(self, working, mask):
         """Add the columns in a mask, none of which is a working column yet."""
         index = np.flatnonzero(mask)
-        if len(index) or not len(self.working):
-            self.working.join(index)
-            index = self.working.index
-            self._working_fits = self.fits.on_columns(self.working, index)
-            self._on_columns = PenaltyOnColumns(index)
-            self._n_products += 2 * np.count_nonzero(mask)
+        if len(index) or not len(working):
+            working.join(index)
+            self._working_fits = self.fits.on_columns(working, working.index)
+            self._on_columns = PenaltyOnColumns(working.index)
+            self._n_products += 2 * len(index)
 
     def _begin_pause(self):
         """Use all columns for some updates, and for twice as many the next time."""

@@ -139,7 +139,7 @@ class Trajectory:
 
         Shapes: coef (T + 1, n_columns, n_outputs); values (T + 1, n_rows, n_outputs).
         """
-        predictor = Predictors(problem.design, coef)
+        predictor: Predictors | StoredPredictors = Predictors(problem.design, coef)
         if problem.design.is_dual and values is None:
             values = predictor.of_rows(slice(None))
         if values is not None:
@@ -148,7 +148,9 @@ class Trajectory:
 
     @classmethod
     def planned(cls, phases):
-        return cls(None, None, phases)
+        """A trajectory without iterates, of which a run has recorded none yet."""
+        none = np.empty((0, 0, 0))
+        return cls(none, StoredPredictors(none), phases)
 
     def updates(self):
         """Every update in order, each a :class:`Step`."""

@@ -27,7 +27,7 @@ step for coefficients, ``tangent`` for derivatives and ``multipliers`` in an eig
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -98,14 +98,33 @@ class Update(ABC):
         Whether the last two iterates determine all further ones.
     """
 
-    step_size: float
     is_affine = False
     has_tangent = False
-    is_elementwise = False
-    n_batches = 0
-    preconditioner: Preconditioner | None = None
     is_rotation_invariant = False
-    goes_on_from_iterates = True
+
+    # Read only, as a subclass may compute them. At run time a property here would
+    # become the default of a subclass's field.
+    if TYPE_CHECKING:
+
+        @property
+        def step_size(self) -> float: ...
+
+        @property
+        def is_elementwise(self) -> bool: ...
+
+        @property
+        def n_batches(self) -> int: ...
+
+        @property
+        def preconditioner(self) -> Preconditioner | None: ...
+
+        @property
+        def goes_on_from_iterates(self) -> bool: ...
+    else:
+        is_elementwise = False
+        n_batches = 0
+        preconditioner = None
+        goes_on_from_iterates = True
 
     @abstractmethod
     def advance(self, fits: WeightedFits, penalty: Penalty, state: State) -> State:
@@ -230,10 +249,10 @@ class ProximalGradient(_GradientUpdate):
 
     def point_between(self, current: Iterate, earlier: Iterate) -> Iterate:
         """The point y, with predictors if the iterates have them, an Iterate."""
-        predictor = current.predictor
-        if predictor is not None:
-            predictor = self.point(predictor, earlier.predictor)
-        return Iterate(self.point(current.coef, earlier.coef), predictor)
+        coef = self.point(current.coef, earlier.coef)
+        if current.predictor is None or earlier.predictor is None:
+            return Iterate(coef)
+        return Iterate(coef, self.point(current.predictor, earlier.predictor))
 
 
 class Objectives(NamedTuple):

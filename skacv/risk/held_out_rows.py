@@ -4,14 +4,23 @@ All estimates share the definition of a fit without some of the rows.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from ..optim.blocks import blocks
+from ..optim.column_maps import ColumnMaps
+from ..optim.design import Design
 from ..optim.fits import Weights
 from .reader import Unreadable
+
+
+class ScaledColumns(Protocol):
+    """Columns that every fit scales by its own rows."""
+
+    def of_fits(self, design: Design, weights: np.ndarray) -> ColumnMaps:
+        """The maps to them for fits with weights (n_rows, n_fits)."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +39,8 @@ class LeaveOutRule:
     is_sum: bool = False
     # Whether the weights of the rows that stay are brought back to a sum of one.
     renormalises: bool = True
-    # ``of_fits(design, weights)`` gives the ColumnMaps of fits; None: nothing changes.
-    columns: object = None
+    # None: every fit has those of the run.
+    columns: ScaledColumns | None = None
 
     def of_run(self, trajectory, rows=()):
         """The rule of refits of a run, planned or recorded, without these rows."""
@@ -57,7 +66,9 @@ class LeaveOutRule:
         # Fit after fit in memory, as Fits has them: there may be many rows.
         weights = np.multiply(counts, problem.row_weights, dtype=np.float64, order="F")
         share = weights.sum(axis=0)
-        columns = self.columns and self.columns.of_fits(problem.design, weights)
+        columns = None
+        if self.columns is not None:
+            columns = self.columns.of_fits(problem.design, weights)
         loss_scale, penalty_scale = self.scales(share)
         weights *= loss_scale
         return Weights(weights, penalty_scale, self.refits_intercept, columns)
@@ -159,14 +170,14 @@ def mean_with_error(losses, weights, units=None):
     weights = weights / weights.sum()
     # The rounding errors of BLAS would depend on the number of iterates.
     mean = np.einsum("ti,i->t", losses, weights)
-    n_losses = np.count_nonzero(weights)
+    n_weighted = np.count_nonzero(weights)
     variance = np.empty_like(mean)
     # From the deviations: a difference of squares loses digits if losses are nearly
     # equal.
     for block in blocks(len(losses), 2 * 8 * len(weights)):
         deviation = np.subtract(losses[block], mean[block, None], order="C")
         variance[block] = np.einsum("ti,ti,i->t", deviation, deviation, weights**2)
-    correction = n_losses / (n_losses - 1) if n_losses > 1 else np.nan
+    correction = n_weighted / (n_weighted - 1) if n_weighted > 1 else np.nan
     return mean, np.sqrt(variance * correction)
 
 

@@ -1,9 +1,18 @@
 """Every loss: its derivatives against finite differences."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from skacv.optim.losses import LOSSES, Logistic, Multinomial, Poisson, SquaredError
+from skacv.optim.losses import (
+    LOSSES,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    SquaredError,
+)
 
 STEP = 1e-6
 N_ROWS, N_OUTPUTS = 60, 3
@@ -122,6 +131,14 @@ def test_nothing_overflows_far_out(loss, rng):
     for predictor in (far, -far) if not isinstance(loss, Poisson) else (far,):
         for function in (loss.value, loss.derivative, loss.curvature):
             assert np.isfinite(function(target, predictor)).all()
+
+
+def test_a_loss_may_have_its_scale_as_a_field():
+    @dataclass(frozen=True)
+    class Scaled(Loss):
+        scale: float
+
+    assert Scaled(2.0).scale == 2.0
 
 
 def test_cost_is_the_value_but_for_the_squared_error(rng):

@@ -55,8 +55,8 @@ class LabelEffects:
         def memory(slopes):
             return response @ (to_modes @ (is_taken * slopes[:-1]))
 
-        predictor = [*points.points(slice(None)), points.at(n_updates)]
-        predictor = np.stack(predictor)[:, :, 0].astype(np.float64)
+        predictors = [*points.points(slice(None)), points.at(n_updates)]
+        predictor = np.stack(predictors)[:, :, 0].astype(np.float64)
         held_out = predictor + memory(loss.derivative(problem.target[:, 0], predictor))
 
         # W is strictly lower triangular: every round fixes at least one more update.

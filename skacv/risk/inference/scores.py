@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def shocks_of_scores(temporal, Z, total):
 class SingleBatches:
     """A schedule of passes in which every step on a batch is an update."""
 
-    schedule: object
+    schedule: Any  # of passes
 
     def updates(self):
         for update in self.schedule.updates():

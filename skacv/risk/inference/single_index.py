@@ -58,12 +58,13 @@ class ScaleByStrength(NamedTuple):
         """The scales by the effects of labels (n_rows,), 0 or 1."""
         centered = labels - labels.mean()
         predictor = _best_predictor(effects.held_out, centered)
-        coef, coefs, flatness = np.zeros(2), [], []
+        coef, coefs, flatness_by_sd = np.zeros(2), [], []
         for sd in RESIDUAL_SDS:
             coef = _calibrated(coef, sd, predictor, labels)
             coefs.append(coef)
-            flatness.append(_expected(coef[0] + coef[1] * predictor, sd)[1])
-        slopes, flatness = np.array(coefs)[:, 1], np.stack(flatness, axis=1)
+            mean = coef[0] + coef[1] * predictor
+            flatness_by_sd.append(_expected(mean, sd)[1])
+        slopes, flatness = np.array(coefs)[:, 1], np.stack(flatness_by_sd, axis=1)
         # Where predictors are normal both are the same.
         factors, shared = flatness.mean(axis=0), np.mean(predictor * centered)
         np.divide(shared, slopes, out=factors, where=slopes > 0)

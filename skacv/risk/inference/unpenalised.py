@@ -141,8 +141,12 @@ class Unpenalised:
         estimates = [inner @ minimum.coordinates for minimum in self.minima]
         errors = [minimum.errors(inner) for minimum in self.minima]
         n_rows, rank = self.basis.vectors.shape
-        estimates, errors = (np.stack(part, axis=1) for part in (estimates, errors))
-        return Debiased(coef, estimates, errors, degrees=n_rows - rank)
+        return Debiased(
+            coef,
+            np.stack(estimates, axis=1),
+            np.stack(errors, axis=1),
+            degrees=n_rows - rank,
+        )
 
     def scale(self, X, labels, loss):
         """The multiple of the truth that maximum likelihood estimates, as Scale."""

@@ -85,8 +85,11 @@ def linearised_predictors(
     replay = partial(_replay_block, problem, trajectory, sizes, correction)
     size = min(rows_at_a_time(trajectory), largest_block)
     predictors, deviations, error_estimate = zip(*map(replay, left_out.blocks(size)))
-    predictors = np.concatenate(predictors, axis=1)
-    return predictors, np.concatenate(deviations), np.concatenate(error_estimate)
+    return (
+        np.concatenate(predictors, axis=1),
+        np.concatenate(deviations),
+        np.concatenate(error_estimate),
+    )
 
 
 def column_sizes(problem):

@@ -49,7 +49,7 @@ class LeaveOneOutTask:
         rule = replace(rule.of_run(trajectory, rows), columns=None)
         return cls(problem, trajectory, rows, rule, **settings)
 
-    def arguments(self):
+    def arguments(self) -> tuple[Problem, Trajectory, LeftOutRows, int, Callable]:
         """The arguments that the methods share."""
         left_out = LeftOutRows.of(self.problem, self.rows, self.rule)
         rows_per_block = -(-len(self.rows) // self.n_blocks)
@@ -145,10 +145,10 @@ def _screened(task):
     return residuals[:, :, None], coefficients
 
 
-def _linearised(task):
+def _linearised(task: LeaveOneOutTask):
     """Leave-one-out of curved losses, linearised or, where inaccurate, exact."""
     predictors, deviations, error_estimate = linearised_predictors(
-        *task.arguments(), task.correction
+        *task.arguments(), correction=task.correction
     )
     coef = task.trajectory.coef[-1] + deviations
     inaccurate = np.flatnonzero(

@@ -140,6 +140,8 @@ class FoldRecord:
             ends = np.cumsum([len(rows) for rows in held_out])
             values = np.split(self.values, ends[:-1], axis=1)
             return [StoredPredictors(of_fold) for of_fold in values]
+        assert self.coef is not None  # there are both where there are no values
+        assert self.intercept is not None
         return [
             Predictors(design, self.coef[..., k], rows, self.intercept[..., k])
             for k, rows in enumerate(held_out)

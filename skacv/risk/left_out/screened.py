@@ -65,7 +65,8 @@ def screened_residuals(problem, trajectory, left_out, largest_block, map):
     if design.n_stored * n_columns <= replicas and n_columns**2 <= most_entries:
         gram = design.gram()
         gram /= len(target)
-    run = ScreenedRun(design, target[:, 0], gradient, *design.column_sizes(), gram)
+    norms, largest = design.column_sizes()
+    run = ScreenedRun(design, target[:, 0], gradient, norms, largest, gram)
     # Rows that matter alike in one block: its bounds are those of its worst row.
     order = np.argsort(np.einsum("ti,ti->i", residuals, residuals)[left_out.rows])
     size = min(rows_at_a_time(trajectory), largest_block)
@@ -159,10 +160,9 @@ class GramCurvature:
         n_bytes = self.point.itemsize * self.left_out.n_rows
         for block in blocks(len(index), n_bytes, least=ENTRY):
             columns = index[block]
-            factors = self.gram.factors(point, columns)
-            entries, largest = self._entries(replicas, columns), self.run.largest
-            bounds = largest_shift(*factors, slope, entries, largest[columns])
-            self.bounds[columns] = bounds
+            left, right = self.gram.factors(point, columns)
+            entries, sizes = self._entries(replicas, columns), self.run.largest[columns]
+            self.bounds[columns] = largest_shift(left, right, slope, entries, sizes)
 
     def _entries(self, replicas, index):
         """The rows left out over the largest entries of columns, (k, n_replicas)."""

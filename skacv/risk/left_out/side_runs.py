@@ -23,23 +23,28 @@ class SideFolds(SideRuns):
 
     # Fits to random targets, between that of the problem and those of folds; targets of
     # all fits, None where they are those of the problem.
-    n_random, left_out, _targets = 0, None, None
+    n_random = 0
+    left_out: RademacherLeaveOneOut | None = None
+    _targets: np.ndarray | None = None
+    # These are there from ``start`` on.
+    _start: Iterate
+    _end: Iterate
+    _recorded: RecordedFolds
 
     def __init__(self, problem, rule, folds):
         self.folds, self._problem = folds, problem
         self._refits = rule.without(problem, counts_in(folds, len(problem.target)))
-        self._start = self._end = self._recorded = None
 
     def fits(self, problem, keeps_predictors=False):
         """The fits that run side by side: the problem, random targets, then folds."""
         refits, n_run = self._refits, 1 + self.n_random
         run_weights = np.repeat(problem.row_weights.astype(np.float64), n_run, axis=1)
-        weights = np.concatenate([run_weights, refits.rows], axis=1)
+        rows = np.concatenate([run_weights, refits.rows], axis=1)
         # One array of them, not two: there may be many rows.
-        self._refits = replace(refits, rows=weights[:, n_run:])
+        self._refits = replace(refits, rows=rows[:, n_run:])
         scale = np.concatenate([np.ones(n_run), refits.penalty_scale])
         columns = refits.columns and refits.columns.after_identity_maps(n_run)
-        weights = Weights(weights, scale, refits.refits_intercept, columns)
+        weights = Weights(rows, scale, refits.refits_intercept, columns)
         return WeightedFits(problem, weights, self._targets, keeps_predictors)
 
     def start(self, fits, coef):
@@ -90,7 +95,9 @@ class RademacherSideRuns(SideFolds):
     """Random targets beside a run, and folds if there are any."""
 
     # As many random targets as the problem has outputs are the targets of one fit, with
-    # the weights and means of the run. ``left_out`` is a RademacherLeaveOneOut.
+    # the weights and means of the run.
+
+    left_out: RademacherLeaveOneOut  # from ``start`` on
 
     def __init__(self, problem, rule, signs, rows, folds):
         # Self-influences are those of the weights and means of the run.

@@ -98,7 +98,7 @@ def nodes_of(eigenvalues, trajectory, n_drives=16, tol=1e-14):
         mixtures * eigenvalues, mode="r", pivoting=True, check_finite=False
     )
     size = np.abs(np.diag(factor))
-    n_nodes = max(1, np.count_nonzero(size > tol * size[0]))
+    n_nodes = max(1, int(np.count_nonzero(size > tol * size[0])))
     if 2 * n_nodes > len(eigenvalues):
         return eigenvalues, None
     nodes, rest = order[:n_nodes], order[n_nodes:]
@@ -142,6 +142,8 @@ class SpectralReplay:
     # Consecutive updates of a phase are applied together if all rows share their loss
     # and penalty scales, and one at a time otherwise.
 
+    _block: "SingleUpdate | UpdateBlock"  # the map of the updates by ``_rules``
+
     def __init__(self, basis, target, trajectory, nodes, transfer, left_out):
         rows, self.target = basis.rows(left_out.rows), target[left_out.rows]
         self.nodes, self.left_out = nodes, left_out
@@ -164,7 +166,7 @@ class SpectralReplay:
         has_memory = [update.has_memory for _, _, update, _ in trajectory.updates()]
         # Number of past iterates that an update uses.
         self.n_past = 2 if any(has_memory) else 1
-        self._pending, self._rules, self._block = [], None, None
+        self._pending, self._rules = [], []
 
     def take(self, step):
         """Add an update to the pending block; apply the block first if it is full."""
@@ -195,7 +197,8 @@ class SpectralReplay:
             for update, penalty in rules
         ]
         if not self.shares_scales:
-            return SingleUpdate(*multipliers[0], self.leverage, self.n_past)
+            factor, earlier_factor = multipliers[0]
+            return SingleUpdate(factor, earlier_factor, self.leverage, self.n_past)
         steps = [update.step_size for update, _ in rules]
         return UpdateBlock.of(multipliers, steps, self.leverage, self.n_past)
 

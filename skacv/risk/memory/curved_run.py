@@ -224,11 +224,11 @@ class CurvedRun:
             slope *= (weights * self.scales)[:, None, None]
             # Derivative of the mean loss in Z: (n_iterates, n_positions, n_groups,
             # n_modes).
-            moves = [
+            moves_by_output = [
                 points.response_adjoint(-slope[:, k].T, spatial[:, :, k], iterates)
                 for k in range(slope.shape[1])
             ]
-            moves = np.stack(moves, axis=2)
+            moves = np.stack(moves_by_output, axis=2)
             if loss.is_coupled:
                 moves = moves.sum(axis=2)
             moves = moves.reshape(len(path), solution.temporal.shape[1], 1)

@@ -14,6 +14,7 @@ far. Neither Q nor W is formed; an update takes two products with X.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,9 @@ class SignedRows:
     def curvature_products(self, D, tangents):
         """X'(c D r) and X'(D X tangents), both (n_working, n_outputs, n_tangents)."""
         # The first has every tangent, even if ``tangents`` is empty.
-        columns, signs, products = self.columns, self.signs, 0.0
+        columns, signs = self.columns, self.signs
+        # Not zeros: the first product gives the precision and the order in memory.
+        products: Any = 0.0
         (n_rows, n_outputs, n_probes), n_tangents = signs.shape, tangents.shape[2]
         n_vectors = n_probes + n_tangents
         flat = tangents.reshape(len(tangents), n_outputs * n_tangents)
@@ -120,6 +123,8 @@ class CurvedTangents(Tangents):
     # gradient. Shapes: row_scales (n_rows,); temporal (n_updates, n_modes); signs
     # (n_rows, n_outputs, n_probes); at_points (n_updates, n_groups, n_modes), Z at
     # the points where gradients are taken.
+
+    _on_set: SignedRows
 
     def __init__(
         self,
@@ -266,10 +271,12 @@ class UserTangents(CurvedTangents):
 
     # The run is repeated, since the derivative of an update needs its arguments.
 
+    # How the last gradient and the last state move, from the start of a phase on.
+    _earlier_change: tuple[np.ndarray, Any]
+
     def __init__(self, points, *args, **kwargs):
         super().__init__(points, *args, **kwargs)
         self._run = Iterates.at_rest(WeightedFits(points.problem), self._coef[0])
-        self._earlier_change = None
 
     def _advance(self, step, change, coef):
         update, penalty, state = step.update, step.penalty, self._run.state

@@ -34,9 +34,12 @@ class GradientPoints:
     problem: Problem
     trajectory: Trajectory
 
-    # Rows may have a W by their position in a pass.
-    n_positions = 1
     follower = CurvedTangents
+
+    @property
+    def n_positions(self):
+        """Number of positions in a pass: rows may have a W by their position."""
+        return 1
 
     @property
     def n_updates(self):
@@ -55,8 +58,8 @@ class GradientPoints:
         """How many steps beyond an iterate gradients are taken, and their origins."""
         steps = list(self.trajectory.updates())
         # The point is affine in the last two iterates, so that 1 and 0 give its weight.
-        ahead = [step.update.point(1.0, 0.0) - 1.0 for step in steps]
-        ahead = np.array(ahead, self.problem.design.dtype).reshape(-1, 1, 1)
+        weights = [step.update.point(1.0, 0.0) - 1.0 for step in steps]
+        ahead = np.array(weights, self.problem.design.dtype).reshape(-1, 1, 1)
         return ahead, np.array([step.before for step in steps], int)
 
     def at(self, t):
@@ -190,8 +193,8 @@ class PassPoints(GradientPoints):
             [np.bincount(position, row * mode, n_positions) for mode in spatial]
             for row, position in zip(change, positions)
         ]
-        sums = np.reshape(sums, (len(change), len(spatial), n_positions))
-        return np.moveaxis(sums, 1, 2)
+        shape = len(change), len(spatial), n_positions
+        return np.moveaxis(np.reshape(sums, shape), 1, 2)
 
 
 class Visits:

@@ -247,10 +247,11 @@ class SquaredRun:
                 shares = shares + (basis.rows(rows_read[part]) ** 2).sum(axis=0)
             shares = shares / len(rows_read)
             trajectory = trajectory.as_gradient_descent()
-        phases = [
-            replace(phase, penalty=SquaredL2(phase.penalty.common_curvature()))
-            for phase in trajectory.phases
-        ]
+        phases = []
+        for phase in trajectory.phases:
+            curvature = phase.penalty.common_curvature()
+            assert curvature is not None  # as in every run with one basis
+            phases.append(replace(phase, penalty=SquaredL2(curvature)))
         trajectory, index = replace(trajectory, phases=phases), np.arange(len(shares))
         times_gram = partial(np.multiply, eigenvalues[:, None])
         tangents = SquaredTangents(

@@ -11,9 +11,9 @@ Tangents carry W V for the leading modes, by random probes or by a complete basi
 leave; :func:`in_rounds` adds probes until that error is small.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -85,6 +85,7 @@ def modes_of(along, tolerance=1e-3, floor=0.05, n_combinations=256):
     # They come from inner products of the iterates, or of random combinations of these.
     n_iterates, n_rows, n_outputs = along.shape
     rng = np.random.default_rng(0)
+    combinations: Iterable[Any]
     if n_iterates <= n_combinations:
         combinations = [sparse.eye(n_iterates, format="csr")]
     else:
@@ -109,9 +110,9 @@ def modes_of(along, tolerance=1e-3, floor=0.05, n_combinations=256):
         return Modes(np.zeros((n_iterates, 1)), spatial, squared_norms)
     # The rows of basis @ F are orthonormal, in decreasing order of size.
     basis = np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ combine)
-    temporal = 0.0
+    temporal = np.zeros((n_iterates, len(kept)))
     for _, block in along.blocks():
-        temporal = temporal + block @ (basis @ block).T
+        temporal += block @ (basis @ block).T
     n_kept = n_leading(temporal, squared_norms, tolerance, floor)
     spatial = np.empty((n_kept, n_rows, n_outputs))
     for rows, block in along.blocks():
@@ -237,7 +238,7 @@ def solution_by(tangents, modes, n_groups=1, is_random=True):
         temporal[:, alike, n_carried:] = response @ following
         if not is_random:
             continue
-        for k, n in enumerate(n_by_mode):
+        for k, n in enumerate(n_by_mode.tolist()):
             # The deviation of a probe's reading, and those that it drives later.
             spread = tangents.responses[:, alike, tangents.mode == k]
             spread = spread - spread.mean(axis=2, keepdims=True)

@@ -11,8 +11,9 @@ on the loss: see :class:`SquaredTangents` and :mod:`skacv.risk.memory.curved_tan
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from ...optim.families import PenaltyOnColumns
 NEARLY_ALL = 0.8
 
 
-class ColumnSet(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ColumnSet:
     """The columns X_W on which tangents live during some consecutive updates."""
 
     n_updates: int
@@ -133,6 +135,8 @@ class Tangents(ABC):
     # temporal (n_driven, n_modes); solution (n_iterates, n_groups, n_modes); responses
     # (n_iterates, n_groups, n_tangents), readings of Z.
 
+    _on_set: Any  # what ``_on_columns`` makes of the present columns
+
     def __init__(
         self, trajectory, temporal, n_by_mode, sets, dtype, n_outputs=1, n_groups=1
     ):
@@ -212,16 +216,18 @@ class SquaredTangents(Tangents):
     def take(self, step):
         """Move all tangents on by an update, and read Z after it."""
         point, t = self._point(step)[:, 0], step.t
-        source, readout, (_, index, columns, times_gram) = self._on_set
-        if times_gram is None:
+        source, readout, column_set = self._on_set
+        if column_set.times_gram is None:
+            columns = column_set.columns
             change = columns.t_dot(columns.dot(point))
             change /= columns.shape[0]
         else:
-            change = times_gram(point)
+            change = column_set.times_gram(point)
         shock = step.update.point(self._shocks[t], self._shocks[step.before])
         change -= source * shock[self.mode].astype(change.dtype)
         # Updates with a prox have a single output.
-        self._advance(step, change[:, None], self._coef[t + 1, index, :1])
+        coef = self._coef[t + 1, column_set.index, :1]
+        self._advance(step, change[:, None], coef)
         responses = einsum("jc,jc->c", readout, self._current[:, 0])
         self._read(t + 1, 0, responses)
         self._shocks[t + 1] += self.solution[t + 1, 0]
