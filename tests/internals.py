@@ -9,18 +9,18 @@ what it needs of ``_estimator``, ``kernel``, ``staged``, ``tables`` and
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skacv._estimator.devices import in_numpy
+from skacv._estimator.devices import convert_to_numpy
 from skacv._estimator.estimates.held_out import HeldOutLosses, OfOneIterate
 from skacv._estimator.prediction.calibration import scale_of
 from skacv._estimator.prediction.prediction_intervals import (
-    fitted_sizes,
-    on_kept_columns,
+    fit_sizes,
+    select_kept_columns,
 )
 from skacv._estimator.run.data_reduction import parts_of_rows
-from skacv._estimator.run.stopping import Patience, halved, later_gain
+from skacv._estimator.run.stopping import Patience, halve_runs, later_gain
 from skacv.converged.fitted_models import adapter_of
 from skacv.kernel.centers import Features
-from skacv.kernel.classifier import clipped_probabilities
+from skacv.kernel.classifier import clip_probabilities
 from skacv.kernel.eigenpro import batches_of
 from skacv.kernel.kernels import KERNELS, RADIAL_KERNELS, scale_gamma, squared_distances
 from skacv.kernel.ridge import KernelRidge, enough_centers
@@ -59,16 +59,16 @@ __all__ = [
     "as_staged",
     "batches_of",
     "bound_of_later_gain",
-    "clipped_probabilities",
+    "clip_probabilities",
     "converged_fit",
+    "convert_to_numpy",
     "default_members",
     "drawn_groups",
     "enough_centers",
-    "fitted_sizes",
+    "fit_sizes",
     "folds_beside",
     "greedy_weights",
-    "halved",
-    "in_numpy",
+    "halve_runs",
     "inferred_task",
     "is_still_improving",
     "keeps_data",
@@ -77,13 +77,13 @@ __all__ = [
     "least_squares_weights",
     "likeliest_weights",
     "loss_name",
-    "on_kept_columns",
     "parts_of_rows",
     "row_weights",
     "rows_of_staged_run",
     "scale_gamma",
     "scale_of",
     "score_of_choice",
+    "select_kept_columns",
     "solver_on",
     "squared_distances",
     "stages_of",

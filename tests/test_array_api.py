@@ -42,7 +42,7 @@ from skacv.optim.trajectory import Phase
 from skacv.risk.held_out_rows import UNCENTRED
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.curved_runs import paths_of_folds, read_any_loss
-from tests.internals import default_members, in_numpy
+from tests.internals import convert_to_numpy, default_members
 from tests.runs import fitted_attributes, stopped_at
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is missing")
@@ -201,10 +201,10 @@ def test_single_precision_stays_single_and_close(model, away, rng):
     model = clone(model).set_params(random_state=0, tol=0, max_iter=20)
     expected = clone(model).fit(X, y)
     found = clone(model).fit(away(X), away(y))
-    assert in_numpy(found).coef_.dtype == np.float32
+    assert convert_to_numpy(found).coef_.dtype == np.float32
     for attribute in ("coef_path_", "train_path_", "risk_path_", "cv_path_"):
         same, numbers = (
-            getattr(in_numpy(each), attribute) for each in (found, expected)
+            getattr(convert_to_numpy(each), attribute) for each in (found, expected)
         )
         np.testing.assert_allclose(same, numbers, atol=2e-5 * np.abs(numbers).max())
     assert_same_methods(found, expected, X, away, 2e-5)
@@ -237,7 +237,7 @@ def test_kernel_machines_are_those_of_numpy(model, name, budget, away, rng):
 
 def assert_same_record(found, expected, tolerance, but=()):
     """All fitted arrays of numbers, where X is, and what they are in NumPy."""
-    here = in_numpy(found)
+    here = convert_to_numpy(found)
     for name in fitted_attributes(expected):
         numbers = getattr(expected, name)
         if name in but or not isinstance(numbers, np.ndarray):
@@ -377,7 +377,7 @@ def test_pickled_and_moved(away, rng):
         np.testing.assert_allclose(arrays.to_numpy(found[0]), numbers, rtol=1e-8)
         fitted = clone(model).fit(away(X), away(targets["y"]))
         if hasattr(fitted, "risk_gram_"):  # as a worker process returns it
-            view = pickle.loads(pickle.dumps(in_numpy(fitted)))
+            view = pickle.loads(pickle.dumps(convert_to_numpy(fitted)))
             np.testing.assert_allclose(view.risk_gram_, expected.risk_gram_, rtol=1e-6)
         back = moving.move_estimator_to(fitted, np, "cpu")
         np.testing.assert_allclose(back.predict(X), numbers, rtol=1e-8)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._estimator.run.stopping import Patience
 from .._warnings import warn
-from .checks import checked
+from .checks import check_run
 from .estimates import PathEstimate
 from .folds import Folds
 
@@ -34,7 +34,7 @@ class FollowedLoop:
         weights = np.concatenate([equal, folds.weights()])
         self._weights = model.weights(start, data, weights)
         self._replicas = model.begin_replicas(start, self._weights)
-        self._X = model.rows_of(data.X, folds.padded(folds.most_held_out))
+        self._X = model.rows_of(data.X, folds.pad(folds.most_held_out))
         self._y = model.rows_of(data.y, folds.indices)
         self._path, self._se_path = [], []
         self._patience = Patience(None)
@@ -45,7 +45,7 @@ class FollowedLoop:
     @classmethod
     def _begin(cls, model, start, X, y, folds, every):
         """Check the data, and begin the replicas of a loop at its start."""
-        data = checked(model, start, X, y)
+        data = check_run(model, start, X, y)
         folds = Folds.of(folds, model.to_numpy(data.y))
         return cls(model, start, data, folds, every)
 
@@ -89,7 +89,7 @@ class FollowedLoop:
         model = self._model
         # The first replica has no held-out rows.
         predictions = model.to_numpy(model.predictions(self._replicas, self._X, 1))
-        predictions = self._folds.unpadded(predictions[None])
+        predictions = self._folds.unpad(predictions[None])
         losses = model.losses(model.loss, self._y, predictions)
         estimate = PathEstimate.of(losses, predictions, self._folds, self.n_steps_)
         self._path.append(estimate.path[0])

@@ -44,7 +44,7 @@ class Backend(ABC):
             params = self.params_of(carry)
             return params, self.mean_loss(params, data.X, data.y, weights)
 
-        return self.along(step, read, self.begin(start), n_steps)
+        return self.scan(step, read, self.begin(start), n_steps)
 
     def held_out(self, n_steps, start, data, weights, rows):
         """Predictions of the rows that replicas leave out.
@@ -59,7 +59,7 @@ class Backend(ABC):
         def read(carry):
             return self.predictions(carry, X)
 
-        return self.along(step, read, self.begin_replicas(start, weights), n_steps)
+        return self.scan(step, read, self.begin_replicas(start, weights), n_steps)
 
     def hessian(self, params, data):
         """Hessian of the mean loss over all rows."""
@@ -84,7 +84,7 @@ class Backend(ABC):
         """An array in NumPy."""
 
     @abstractmethod
-    def named(self, name, values):
+    def arrays_by_name(self, name, values):
         """The arrays of parameters, or of X, by name."""
 
     @abstractmethod
@@ -114,7 +114,7 @@ class Backend(ABC):
     # ---- updates
 
     @abstractmethod
-    def along(self, step, read, carry, n_steps):
+    def scan(self, step, read, carry, n_steps):
         """``read(carry)`` at every iterate; ``step(carry, t)`` makes an update."""
 
     @abstractmethod

@@ -3,13 +3,14 @@
 import numpy as np
 
 from .._compat import check_in_memory
-from .data import checked_batches
+from .data import check_batches
 
 
-def checked(model, params, X, y, batches=None):
+def check_run(model, params, X, y, batches=None):
     """The data of a run, after checks of the parameters, the data and the model."""
     dtypes = {
-        name: array.dtype for name, array in model.named("params", params).items()
+        name: array.dtype
+        for name, array in model.arrays_by_name("params", params).items()
     }
     not_floats = [name for name, dtype in dtypes.items() if "float" not in str(dtype)]
     if not_floats or not dtypes:
@@ -21,7 +22,7 @@ def checked(model, params, X, y, batches=None):
     check_in_memory(X, y)
     X, y = model.arrays(params, X, y)
     n_rows = len(y)
-    for name, array in {**model.named("X", X), "y": y}.items():
+    for name, array in {**model.arrays_by_name("X", X), "y": y}.items():
         array = model.to_numpy(array)
         if array.ndim == 0 or len(array) != n_rows:
             raise ValueError(
@@ -29,7 +30,7 @@ def checked(model, params, X, y, batches=None):
             )
         if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
             raise ValueError(f"{name} has entries that are NaN or infinite.")
-    batches = checked_batches(batches, n_rows)
+    batches = check_batches(batches, n_rows)
 
     prediction = model.predict(params, X)
     shape = np.shape(model.loss(y, prediction))

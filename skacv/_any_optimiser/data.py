@@ -62,7 +62,7 @@ def shuffled_batches(
     return [order[first : first + batch_size] for order in orders for first in starts]
 
 
-def checked_batches(batches, n_rows):
+def check_batches(batches, n_rows):
     """Batches as a list of arrays; an iterator that draws them is read only once."""
     if batches is None:
         return None
@@ -82,7 +82,7 @@ def checked_batches(batches, n_rows):
     return checked
 
 
-def padded_batches(batches, n_rows):
+def pad_batches(batches, n_rows):
     """Batches as one array, (n_batches, largest size), filled up with ``n_rows``."""
     size = max(len(rows) for rows in batches)
     fill = {"constant_values": n_rows}

@@ -14,11 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Interval, _fit_context, on_host
-from .._estimator.data.checks import validated_data, validated_rows
+from .._estimator.data.checks import validate_rows, validate_rows_and_target
 from .._estimator.data.labels import classes_of
 from .._estimator.estimates.folds import routing_of, splitter_of
 from .._estimator.estimates.terms import RunTerms
-from .._estimator.parameters import to_python_scalar, with_parameters_of
+from .._estimator.parameters import copy_parameters, to_python_scalar
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
@@ -43,7 +43,7 @@ class IteratedTerms(RunTerms):
         return Logistic() if n_classes == 2 else Multinomial()
 
     def check_data(self, X, y, sample_weight=None):
-        self.model._encoded_data(X, y)
+        self.model._encode_data(X, y)
 
 
 class IteratedModel(RecordedModel):
@@ -159,7 +159,7 @@ class IteratedModel(RecordedModel):
         -------
         Run
         """
-        X, y, target, names, n_outputs = self._encoded_data(X, y)
+        X, y, target, names, n_outputs = self._encode_data(X, y)
         n_rows = len(y)
         splitter, split_params, groups = splitter_of(self, y, params)
         splits = None
@@ -174,24 +174,24 @@ class IteratedModel(RecordedModel):
             if loo > n_rows:
                 raise ValueError(f"loo={loo} is more than the {n_rows} rows there are.")
             left_out = np.sort(rng.choice(n_rows, loo, replace=False))
-        model = with_parameters_of(self)
+        model = copy_parameters(self)
         return WholeRun(
             model, X, y, target, n_outputs, names, seed, splits, left_out, groups
         )
 
-    def _validated(self, X, y):
-        return validated_data(self, on_host(X), y, ensure_min_samples=2)
+    def _validate_rows_and_target(self, X, y):
+        return validate_rows_and_target(self, on_host(X), y, ensure_min_samples=2)
 
-    def _checked(self, X):
+    def _validate_rows(self, X):
         check_is_fitted(self)
-        return validated_rows(self, on_host(X), reset=False)
+        return validate_rows(self, on_host(X), reset=False)
 
     def _response(self, X):
-        X = self._checked(X)
+        X = self._validate_rows(X)
         return self._predictions(self.params_, X)
 
     def _responses(self, X):
-        X = self._checked(X)
+        X = self._validate_rows(X)
         self._check_has_record()
         for t in range(self.n_iter_ + 1):
             yield self._predictions(self.record_.iterates.at(t), X)
@@ -301,8 +301,8 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
         """(y - prediction)^2"""
         return (y - prediction) ** 2
 
-    def _encoded_data(self, X, y):
-        X, y, names = self._validated(X, y)
+    def _encode_data(self, X, y):
+        X, y, names = self._validate_rows_and_target(X, y)
         return X, y, y.astype(X.dtype, copy=False), names, 1
 
     def _target(self, y):
@@ -332,8 +332,8 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     _usual_loss = Logistic()
     _losses_with_probabilities = (None,)
 
-    def _encoded_data(self, X, y):
-        X, y, names = self._validated(X, y)
+    def _encode_data(self, X, y):
+        X, y, names = self._validate_rows_and_target(X, y)
         classes, label = classes_of(self, y)
         n_outputs = 1 if len(classes) == 2 else len(classes)
         return X, y, label, {**names, "classes_": classes}, n_outputs

@@ -69,13 +69,13 @@ class Folds:
     def most_held_out(self):
         return max(len(rows) for rows in self.held_out)
 
-    def padded(self, size):
+    def pad(self, size):
         """The held-out rows, (n_folds, size), padded by repeating the last one."""
         return np.stack(
             [np.pad(rows, (0, size - len(rows)), mode="edge") for rows in self.held_out]
         )
 
-    def unpadded(self, predictions):
+    def unpad(self, predictions):
         """Predictions (n_iterates, n_held_out, ...) of the first folds, unpadded."""
         # Shapes: predictions (n_iterates, n_first_folds, size, ...).
         first = enumerate(self.held_out[: predictions.shape[1]])
@@ -99,7 +99,7 @@ class Folds:
                 training = tuple(training[number] for number in numbers)
             yield Folds(self.n_rows, held_out, training), min(size, len(self) - first)
 
-    def by_block(self, held_out, most=None):
+    def predict_by_block(self, held_out, most=None):
         """Predictions of all held-out rows, block by block.
 
         ``held_out(weights, rows)`` predicts a block.
@@ -108,8 +108,8 @@ class Folds:
         """
         parts = []
         for block, n_folds in self.blocks(most):
-            part = held_out(block.weights(), block.padded(self.most_held_out))
-            parts.append(block.unpadded(part[:, :n_folds]))
+            part = held_out(block.weights(), block.pad(self.most_held_out))
+            parts.append(block.unpad(part[:, :n_folds]))
         return np.concatenate(parts, axis=1)
 
 

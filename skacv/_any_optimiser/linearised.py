@@ -113,7 +113,7 @@ def linearised_path(model, path, data, is_corrected, rows):
     replicas = model.begin_replicas(start, weights[rows])
     # Replicas begin where the run does: without a deviation, and without an error.
     zeros = flat(model.params_of(replicas)) - thetas[0]
-    return model.along(step, read, (replicas, (zeros, zeros)), len(thetas) - 1)
+    return model.scan(step, read, (replicas, (zeros, zeros)), len(thetas) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class ReplicaGradients:
     def functions(self):
         return self.model.functions
 
-    def linearised(self, theta, deviations, X, y, weights):
+    def linearise(self, theta, deviations, X, y, weights):
         """Gradients at theta + deviations, to first order in the deviations."""
         # Shapes: deviations, returned (n_replicas, n_parameters).
         hessian = self.functions.hessian(self.model, self.unravel, theta, X, y, weights)
@@ -144,13 +144,13 @@ class ReplicaGradients:
     def row_gradients(self, theta, deviations):
         """Linearised gradients of the loss of the row that a replica leaves out."""
 
-        def linearised(d, X, y):
+        def linearise(d, X, y):
             def gradient(theta):
                 return self._gradient_of_row(theta, X, y)
 
             return sum(self.functions.jvp(gradient, (theta,), (d,)))
 
-        return self.functions.map_rows(linearised)(deviations, *self.held_out)
+        return self.functions.map_rows(linearise)(deviations, *self.held_out)
 
     def expansion_error(self, theta, deviations, row_gradients):
         """Error of the linearised gradients over all rows but the left-out one."""
@@ -161,7 +161,7 @@ class ReplicaGradients:
 
         chunk_size = n_replicas_per_block(self.data.n_rows)
         gradients = self.functions.map_rows(exact, chunk_size=chunk_size)(deviations)
-        error = gradients - self.linearised(theta, deviations, *all_rows)
+        error = gradients - self.linearise(theta, deviations, *all_rows)
         exact_of_row = self.functions.map_rows(self._gradient_of_row)
         error_of_row = exact_of_row(theta + deviations, *self.held_out) - row_gradients
         return error - self.weights[0] * error_of_row
@@ -173,7 +173,7 @@ class ReplicaGradients:
         if self.data.batches is not None:
             is_row = self.data.rows_at(t) == self.rows[:, None]
             share = (is_row * weights).sum(axis=1)[:, None]
-        gradients = self.linearised(theta, replica_thetas - theta, X, y, weights)
+        gradients = self.linearise(theta, replica_thetas - theta, X, y, weights)
         gradients = gradients - share * row_gradients
         penalty_gradients = self.functions.map_rows(self.functions.grad(self._penalty))
         loss_gradients = (gradients + error) / (1 - self.weights[0])

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from .._names import did_you_mean
 from .backend import Backend
-from .checks import checked
+from .checks import check_run
 from .data import RunRows
 from .estimates import PathEstimate
 from .folds import Folds
@@ -29,7 +29,7 @@ class OptimiserRun:
     @classmethod
     def _record(cls, model, start, X, y, n_steps, batches):
         """Check parameters and data, run once, and record every iterate."""
-        data = checked(model, start, X, y, batches)
+        data = check_run(model, start, X, y, batches)
         path, train_path = model.record(n_steps, start, data)
         train_path = model.to_numpy(train_path).astype(np.float64)
         finite = np.isfinite(train_path)
@@ -160,7 +160,7 @@ class OptimiserRun:
             predictions = model.held_out(self.n_steps, start, self._data, weights, rows)
             return model.to_numpy(predictions)
 
-        return self._estimate(folds, folds.by_block(held_out, block_size))
+        return self._estimate(folds, folds.predict_by_block(held_out, block_size))
 
     def _estimate(self, folds, predictions):
         y = self._model.rows_of(self._data.y, folds.indices)

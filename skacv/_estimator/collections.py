@@ -15,7 +15,7 @@ def is_collection(array):
     return not isinstance(array, type) and hasattr(array, "__dask_graph__")
 
 
-def on_workers(module):
+def import_dask_layer(module):
     """A module of the layer that works on collections."""
     return import_module(f"skacv.dask.{module}")
 
@@ -26,7 +26,7 @@ def block_by_block(method: Method) -> Method:
     @wraps(method)
     def predict(self, X):
         if is_collection(X):
-            return on_workers("predictions").mapped_blocks(self, method.__name__, X)
+            return import_dask_layer("predictions").map_blocks(self, method.__name__, X)
         return method(self, X)
 
     return predict

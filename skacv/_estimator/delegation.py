@@ -60,7 +60,7 @@ def delegated(
     return decorate
 
 
-def routed(owner, caller, receiver, method, params):
+def route_metadata(owner, caller, receiver, method, params):
     """The metadata that a method of an owner passes on to one of an inner object."""
     # ``receiver`` is the name of the inner object in the owner's routing.
     if not get_config()["enable_metadata_routing"]:
@@ -79,7 +79,7 @@ def samplers_of(estimator):
     return [(name, step) for name, step in steps if hasattr(step, "fit_resample")]
 
 
-def transforming(pipeline):
+def take_transformers(pipeline):
     """The steps before the last of a fitted pipeline, as new rows go through them.
 
     Samplers are left out: they are for the rows of a fit alone.
@@ -138,5 +138,5 @@ def last_step(estimator, X=None):
         return estimator, X
     check_is_fitted(estimator)
     if X is not None and len(estimator) > 1:
-        X = transforming(estimator).transform(X)
+        X = take_transformers(estimator).transform(X)
     return last_step(estimator[-1], X)

@@ -32,7 +32,7 @@ def devices_of(estimator, X, y):
     return Devices(empty((0,), np.float32, X), of_y)
 
 
-def converted(estimator, converter):
+def convert_to(estimator, converter):
     """A copy of an estimator with its fitted arrays converted by scikit-learn."""
     copied = copy(estimator)
     example = converter(np.empty(0, np.float32))
@@ -42,17 +42,17 @@ def converted(estimator, converter):
     return copied
 
 
-def on_device_of(X, y, estimator):
+def move_to_device_of(X, y, estimator):
     """A fitted estimator in NumPy, with its fitted arrays on the device of X."""
     devices = devices_of(estimator, X, y)
-    return estimator if devices is None else _moved(estimator, devices)
+    return estimator if devices is None else _move_to(estimator, devices)
 
 
-def in_numpy(estimator):
+def convert_to_numpy(estimator):
     """An estimator whose fitted arrays are NumPy's: itself, or a view of it."""
     if _devices_of_record(estimator) is None:
         return estimator
-    return _moved(estimator, ON_HOST)
+    return _move_to(estimator, ON_HOST)
 
 
 def _devices_of_record(estimator):
@@ -61,7 +61,7 @@ def _devices_of_record(estimator):
     return None if record is None else record.devices
 
 
-def _moved(estimator, devices):
+def _move_to(estimator, devices):
     """A copy whose fitted arrays are read elsewhere."""
     moved = copy(estimator)
     moved.record_ = replace(estimator.record_, devices=devices)
@@ -83,8 +83,8 @@ def of_rows(method: Method) -> Method:
             check_same_namespace(
                 X, self, attribute="intercept_", method=method.__name__
             )
-        result = method(in_numpy(self), X, *args, **kwargs)
-        return _like(result, X) if is_foreign(X) else result
+        result = method(convert_to_numpy(self), X, *args, **kwargs)
+        return _move_beside(result, X) if is_foreign(X) else result
 
     return follows
 
@@ -95,18 +95,18 @@ def of_record(method: Method) -> Method:
     @wraps(method)
     def follows(self, *args, **kwargs):
         devices = _devices_of_record(self)
-        result = method(in_numpy(self), *args, **kwargs)
+        result = method(convert_to_numpy(self), *args, **kwargs)
         if devices is None or devices.X is None:  # a pickled view is one, too
             return result
         if isinstance(result, BaseEstimator):
-            return _moved(result, devices)
-        return _like(result, devices.X)
+            return _move_to(result, devices)
+        return _move_beside(result, devices.X)
 
     return follows
 
 
-def _like(result, array):
+def _move_beside(result, array):
     """A result on the device of an array, if it is an array of numbers, or several."""
     if isinstance(result, Iterator):
-        return (_like(item, array) for item in result)
+        return (_move_beside(item, array) for item in result)
     return to_device_of(result, array) if is_movable(result) else result

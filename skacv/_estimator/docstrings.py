@@ -32,7 +32,7 @@ def documented(
         texts |= source if isinstance(source, dict) else entries(getdoc(source) or "")
 
     def entries_of(line):
-        filled = (_completed(texts[name], values) for name in line[2].split(", "))
+        filled = (_complete(texts[name], values) for name in line[2].split(", "))
         return indent("\n".join(filled), line[1])
 
     def decorate(part):
@@ -44,7 +44,7 @@ def documented(
     return decorate
 
 
-def _completed(entry, values):
+def _complete(entry, values):
     """An entry with the values that a class gives, in lines of about equal length."""
     if not VALUE.search(entry):
         return entry

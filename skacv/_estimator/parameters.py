@@ -85,7 +85,7 @@ def _is_same(a, b):
     return bool(a == b)
 
 
-def with_parameters_of(estimator):
+def copy_parameters(estimator):
     """An estimator of the same class and parameters, which is not fitted."""
     # A subclass may have attributes that its ``__init__`` does not take.
     unfitted = object.__new__(type(estimator))

@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
-from .._estimator.data.checks import validated_data, validated_weights
+from .._estimator.data.checks import validate_rows_and_target, validate_weights
 from .._estimator.delegation import last_step, samplers_of
-from .._estimator.devices import in_numpy
+from .._estimator.devices import convert_to_numpy
 from .._typing import RandomState
 from .._warnings import warn
 from ..optim.losses import Logistic, Multinomial, Poisson
@@ -197,8 +197,8 @@ def approximate_loo(
     check_is_fitted(estimator)
     if not isinstance(n_probes, Integral) or n_probes < 4:
         raise ValueError(f"n_probes must be an integer, 4 or more, got {n_probes!r}.")
-    estimator = in_numpy(estimator)
-    X, y, weights = _checked(estimator, X, y, sample_weight)
+    estimator = convert_to_numpy(estimator)
+    X, y, weights = _check_data(estimator, X, y, sample_weight)
     models = adapter(estimator, X, y, weights)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     probes = Probes(int(n_probes), np.random.default_rng(seed), weights / weights.sum())
@@ -211,9 +211,9 @@ def approximate_loo(
     return _result(estimator, models, held_out, weights, method, y.ndim, changes)
 
 
-def _checked(estimator, X, y, sample_weight):
+def _check_data(estimator, X, y, sample_weight):
     """The data as arrays, checked against the estimator and each other."""
-    X, y, _ = validated_data(
+    X, y, _ = validate_rows_and_target(
         estimator,
         on_host(X),
         y,
@@ -223,7 +223,7 @@ def _checked(estimator, X, y, sample_weight):
         multi_output=True,
         ensure_min_samples=2,
     )
-    weights = validated_weights(sample_weight, len(y))
+    weights = validate_weights(sample_weight, len(y))
     if np.count_nonzero(weights) < 2:
         raise ValueError("At least two rows need a positive weight.")
     return X, y, weights

@@ -52,7 +52,7 @@ def expansion(model):
     )
 
 
-def reduced(local):
+def reduce_to_row_space(local):
     """The expansion in at most as many penalised coefficients as there are rows."""
     # Predictors see the coefficients along the rows of X alone, and a ridge penalty
     # acts alike on these and on the directions across; so X = Z Q' may be replaced by

@@ -30,7 +30,7 @@ from ..optim.losses import (
 )
 from ..optim.penalties import L1, ElasticNet, SquaredL2
 from ..optim.problem import Problem
-from .hinge import Hinge, HingeModel, dense
+from .hinge import Hinge, HingeModel, to_dense
 from .model import ConvergedModel
 
 
@@ -45,13 +45,13 @@ class LinearPredictor(NamedTuple):
     coef: np.ndarray
     intercept: np.ndarray | None
 
-    def spared(self, penalty):
+    def spare_intercept(self, penalty):
         """A penalty of the coefficients that leaves the intercept alone."""
         if self.intercept is None:
             return penalty
         return except_last(penalty, len(self.coef) + 1)
 
-    def converged(self, target, weights, loss, penalty, penalty_shares=None):
+    def to_converged_model(self, target, weights, loss, penalty, penalty_shares=None):
         """The objective that was minimised.
 
         ``penalty`` is on all coefficients, an intercept last, and is added to the
@@ -95,7 +95,7 @@ def parameter_of(estimator, name, default=None):
 def line_of(estimator, X, n_outputs):
     """The linear predictors of an estimator, as far as y agrees with them."""
     intercept = np.ravel(estimator.intercept_).astype(float)
-    coef = np.asarray(dense(estimator.coef_), dtype=float)
+    coef = np.asarray(to_dense(estimator.coef_), dtype=float)
     coef = coef.reshape(-1, coef.shape[-1])
     if len(coef) != n_outputs:
         raise ValueError(
@@ -117,8 +117,8 @@ def ridge(estimator, X, y, weights):
     line = line_of(estimator, X, target.shape[1])
     strengths = np.asarray(parameter_of(estimator, "alpha"), float) / weights.sum()
     strengths = np.broadcast_to(strengths, target.shape[1]).tolist()
-    penalties = [line.spared(SquaredL2(strength)) for strength in strengths]
-    model = line.converged(target, weights, SquaredError(), penalties[0])
+    penalties = [line.spare_intercept(SquaredL2(strength)) for strength in strengths]
+    model = line.to_converged_model(target, weights, SquaredError(), penalties[0])
     return [replace(model.output(k), penalty=p) for k, p in enumerate(penalties)]
 
 
@@ -131,8 +131,8 @@ def elastic_net(estimator, X, y, weights):
         parameter_of(estimator, "alpha"),
         parameter_of(estimator, "l1_ratio", 1.0),
     )
-    penalty = line.spared(ElasticNet(float(alpha), float(l1_ratio)))
-    model = line.converged(target, weights, SquaredError(), penalty, shares)
+    penalty = line.spare_intercept(ElasticNet(float(alpha), float(l1_ratio)))
+    model = line.to_converged_model(target, weights, SquaredError(), penalty, shares)
     return output_by_output(model)
 
 
@@ -149,8 +149,8 @@ def huber(estimator, X, y, weights):
     line = line_of(estimator, X, 1)
     loss = Huber(float(estimator.epsilon * estimator.scale_))
     strength = float(estimator.alpha * estimator.scale_ / weights.sum())
-    penalty = line.spared(SquaredL2(strength))
-    return [line.converged(y[:, None], weights, loss, penalty)]
+    penalty = line.spare_intercept(SquaredL2(strength))
+    return [line.to_converged_model(y[:, None], weights, loss, penalty)]
 
 
 def poisson(estimator, X, y, weights):
@@ -160,8 +160,8 @@ def poisson(estimator, X, y, weights):
             f"y has negative values, which {type(estimator).__name__} does not support."
         )
     line, shares = line_of(estimator, X, 1), weights / weights.sum()
-    penalty = line.spared(SquaredL2(float(estimator.alpha)))
-    return [line.converged(y[:, None], weights, Poisson(), penalty, shares)]
+    penalty = line.spare_intercept(SquaredL2(float(estimator.alpha)))
+    return [line.to_converged_model(y[:, None], weights, Poisson(), penalty, shares)]
 
 
 def _refuse_positive(estimator):
@@ -180,7 +180,7 @@ def logistic(estimator, X, y, weights):
             "LogisticRegressionCV(refit=False) averages the coefficients of several "
             "fits; they minimise nothing."
         )
-    labels, n_scores = _encoded(estimator, y), _n_scores(estimator)
+    labels, n_scores = _encode(estimator, y), _n_scores(estimator)
     line = line_of(estimator, X, n_scores)
     weights = weights * _class_weights(estimator, y, weights)[labels]
     if estimator.solver == "liblinear":
@@ -192,9 +192,9 @@ def logistic(estimator, X, y, weights):
     # ``penalty`` has the ratio up to scikit-learn 1.7, ``l1_ratio`` from 1.8 on.
     l1_ratio = _first_chosen(estimator, "l1_ratio") or 0.0
     l1_ratio = {"l2": 0.0, "l1": 1.0, None: 0.0}.get(estimator.penalty, l1_ratio)
-    penalty = line.spared(ElasticNet(strength, float(l1_ratio)))
+    penalty = line.spare_intercept(ElasticNet(strength, float(l1_ratio)))
     return output_by_output(
-        line.converged(target.astype(float), weights, loss, penalty)
+        line.to_converged_model(target.astype(float), weights, loss, penalty)
     )
 
 
@@ -225,7 +225,7 @@ def linear_svc(estimator, X, y, weights):
     """One machine, or one per class against the rest; the intercept is penalised."""
     if estimator.multi_class != "ovr" and len(estimator.classes_) > 2:
         raise ValueError("LinearSVC is supported with multi_class='ovr' only.")
-    labels = _encoded(estimator, y)
+    labels = _encode(estimator, y)
     line = _penalised_intercept(estimator, line_of(estimator, X, _n_scores(estimator)))
     by_class = _class_weights(estimator, y, weights)
     is_binary = len(estimator.classes_) == 2
@@ -248,8 +248,8 @@ def _machine(estimator, line, target, weights, margin=10):
     kind = L1 if estimator.penalty == "l1" else SquaredL2
     penalty = kind(1 / (estimator.C * weights.sum()))
     if estimator.loss == "squared_hinge":
-        return line.converged(target, weights, SquaredHinge(), penalty)
-    model = line.converged(target, weights, Hinge(), penalty)
+        return line.to_converged_model(target, weights, SquaredHinge(), penalty)
+    model = line.to_converged_model(target, weights, Hinge(), penalty)
     slack = (1 - target * model.predictor)[:, 0]
     tolerance = margin * estimator.tol
     on_margin = model.counts & (np.abs(slack) <= tolerance)
@@ -263,19 +263,19 @@ def svc(estimator, X, y, weights, tol=1e-9):
     """
     if estimator.kernel != "linear" or len(estimator.classes_) > 2:
         raise ValueError("SVC is supported with kernel='linear' and two classes.")
-    labels = _encoded(estimator, y)
+    labels = _encode(estimator, y)
     # LIBSVM drops rows of weight zero before it counts.
     rows = np.flatnonzero(weights)
     if estimator.support_.max() >= len(rows):
         raise ValueError("X has fewer rows than the data that SVC was fitted on.")
     row_weights = weights * np.asarray(estimator.class_weight_)[labels]
     dual = np.zeros(len(labels))
-    dual[rows[estimator.support_]] = np.abs(dense(estimator.dual_coef_)).ravel()
+    dual[rows[estimator.support_]] = np.abs(to_dense(estimator.dual_coef_)).ravel()
     at_bound = dual >= (1 - tol) * estimator.C * row_weights
     line = line_of(estimator, X, 1)
-    penalty = line.spared(SquaredL2(1 / (estimator.C * row_weights.sum())))
+    penalty = line.spare_intercept(SquaredL2(1 / (estimator.C * row_weights.sum())))
     target = np.where(labels == 1, 1.0, -1.0)[:, None]
-    model = line.converged(target, row_weights, Hinge(), penalty)
+    model = line.to_converged_model(target, row_weights, Hinge(), penalty)
     on_margin, within = (dual > 0) & ~at_bound, (dual > 0) & at_bound
     return [_hinge_model(model, on_margin, within)]
 
@@ -302,7 +302,7 @@ def _penalised_intercept(estimator, line):
 # ------------------------------------------------------ what classifiers share
 
 
-def _encoded(estimator, y):
+def _encode(estimator, y):
     """Which of the model's classes every label is."""
     unknown = np.setdiff1d(y, estimator.classes_)
     if len(unknown):
@@ -329,7 +329,7 @@ def trajectory_model(estimator, X, y, weights):
     target = estimator._target(y)
     line = line_of(estimator, X, target.shape[1])
     data = column_data(
-        *estimator._encoded_samples(X, y, weights),
+        *estimator._encode_samples(X, y, weights),
         estimator.fit_intercept,
         estimator.standardize,
     )
@@ -343,11 +343,13 @@ def trajectory_model(estimator, X, y, weights):
     if data.is_centered:
         # The run has no coefficient for the intercept, but refits centre anew: it
         # is a coefficient that the penalty spares.
-        penalty = line.spared(penalty)
+        penalty = line.spare_intercept(penalty)
     stays = 1 - row_weights
     _, penalty_scale = estimator._spec().refit(data).scales(stays)
     shares = 1 - stays * penalty_scale
-    model = line.converged(target, row_weights, estimator._loss, penalty, shares)
+    model = line.to_converged_model(
+        target, row_weights, estimator._loss, penalty, shares
+    )
     return output_by_output(model)
 
 

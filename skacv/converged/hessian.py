@@ -93,7 +93,7 @@ def leverages(local, solver):
     row_bytes = 8 * (1 + 2 * n_outputs) * local.free.size
     for rows in blocks(n_rows, row_bytes, LARGE_BYTES, least=128):
         X = local.design.rows(rows).dense_columns(every, local.design.dtype)
-        transformed = [solver.whiten(placed(local, X, k)) for k in range(n_outputs)]
+        transformed = [solver.whiten(place(local, X, k)) for k in range(n_outputs)]
         for k in range(n_outputs):
             for m in range(n_outputs):
                 product = np.einsum("ti,ti->i", transformed[k], transformed[m])
@@ -101,7 +101,7 @@ def leverages(local, solver):
     return result
 
 
-def placed(local, X, k):
+def place(local, X, k):
     """Rows of X as columns for the coefficients of output k, zero for other outputs."""
     if local.free.shape[1] == 1:  # the output has all columns
         return X.T

@@ -70,7 +70,7 @@ def support_stays(model):
     V, S = np.flatnonzero(model.on_margin), np.flatnonzero(model.within)
     features, border = _features(model)
     # K_VV, bordered by the columns that are not penalised, and its (pseudo-)inverse.
-    K_VV, n_spared = dense(features[V] @ features[V].T), border.shape[1]
+    K_VV, n_spared = to_dense(features[V] @ features[V].T), border.shape[1]
     corner = np.zeros((n_spared, n_spared))
     inverse = np.block([[K_VV, border[V]], [border[V].T, corner]])
     if inverse.size:
@@ -79,7 +79,7 @@ def support_stays(model):
     diagonal = inverse.diagonal()[: len(V)]
     is_fixed = diagonal > 0
     shift[V[is_fixed]] = model.derivative[V[is_fixed], 0] / diagonal[is_fixed]
-    block = np.hstack([dense(features[S] @ features[V].T), border[S]])
+    block = np.hstack([to_dense(features[S] @ features[V].T), border[S]])
     explained = einsum("ik,ik->i", block @ inverse, block)
     sizes = design_of(features).squared_row_norms()[S]
     shift[S] = model.derivative[S, 0] * (sizes - explained)
@@ -97,6 +97,6 @@ def _features(model):
     return X @ sparse.diags(1 / np.sqrt(ridge[inside])), unpenalised
 
 
-def dense(product):
+def to_dense(product):
     """A sparse matrix as an array; an array as it is."""
     return product.toarray() if sparse.issparse(product) else product

@@ -21,14 +21,14 @@ Where the outputs of a row are coupled, l' is a vector, l'' and h matrices.
 
 import numpy as np
 
-from .expansion import expansion, reduced
+from .expansion import expansion, reduce_to_row_space
 from .hessian import factor, leverages
 from .model import LooPredictors
 
 
 def newton_step(model):
     """One Newton step from theta to the minimum without each row, as LooPredictors."""
-    leverage, step, drift = _expanded(model)
+    leverage, step, drift = _expand(model)
     check_determined(leverage)
     rest = np.eye(leverage.shape[1]) - leverage
     shift = np.linalg.solve(rest, step[:, :, None])[:, :, 0]
@@ -37,13 +37,13 @@ def newton_step(model):
 
 def infinitesimal_jackknife(model):
     """The minimum without each row, to first order in its weight, as LooPredictors."""
-    leverage, step, drift = _expanded(model)
+    leverage, step, drift = _expand(model)
     return LooPredictors(model.predictor + step, np.einsum("ikk->ik", leverage), drift)
 
 
-def _expanded(model):
+def _expand(model):
     """h_i l''_i of every row, the shifts x_i'H^-1 g_{-i}, and the relative drift."""
-    local = reduced(expansion(model))
+    local = reduce_to_row_space(expansion(model))
     solver = factor(local)
     blocks = leverages(local, solver)
     by_objective, by_penalty = drifts(local, solver)

@@ -14,7 +14,7 @@ from scipy.special import log_ndtr
 
 from ..optim.blocks import MEMORY_BYTES
 from ..risk.random_labels import random_signs
-from .expansion import expansion, reduced
+from .expansion import expansion, reduce_to_row_space
 from .hessian import ConjugateGradients, cholesky_factor, factor
 from .model import LooPredictors
 from .newton import check_determined, drifts, relative_drift
@@ -31,7 +31,7 @@ class Probes(NamedTuple):
 
 def randomized_leverages(model, probes):
     """LooPredictors after one Newton step, by leverages from random probes."""
-    local, solver = _solved(expansion(model))
+    local, solver = _solve(expansion(model))
     curvature = local.curvature[:, 0, 0]
     # Rows without curvature are probed at the average one. Their leverage is
     # that of a row yet to be added, which may exceed 1.
@@ -60,12 +60,12 @@ def randomized_leverages(model, probes):
     return LooPredictors(predictor[:, None], share[:, None], size, correction)
 
 
-def _solved(local):
+def _solve(local):
     """An expansion and the solver of its Hessian."""
     # The Hessian of the smaller side is factored if it fits in memory.
     if 8 * min(local.design.shape) ** 2 > MEMORY_BYTES:
         return local, ConjugateGradients(local)
-    local = reduced(local)
+    local = reduce_to_row_space(local)
     # Probes are far noisier than single precision.
     return local, cholesky_factor(local.single()) or factor(local)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..optim.blocks import LARGE_BYTES, blocks
 from .expansion import expansion
-from .hessian import factor, placed
+from .hessian import factor, place
 
 
 def support_changes(model, rows):
@@ -65,7 +65,7 @@ def deviations_without(model, local, solver, rows):
     n_outputs = local.derivative.shape[1]
     every = np.arange(local.design.shape[1])
     X = local.design.rows(rows).dense_columns(every, local.design.dtype)
-    X = np.stack([placed(local, X, k) for k in range(n_outputs)], axis=2)
+    X = np.stack([place(local, X, k) for k in range(n_outputs)], axis=2)
     solved = np.stack([solver.solve(X[:, :, k]) for k in range(n_outputs)], axis=2)
     gradients = np.stack([local.gradient, local.penalty_gradient], axis=2)[local.free]
     of_objective, of_penalty = solver.solve(gradients).T

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import NAMES, check_size, check_target, validated_target
+from .._estimator.data.checks import NAMES, check_size, check_target, validate_target
 from .._estimator.data.labels import check_class_weights, classes_of, targets_of
 from .._estimator.data.standardized import AS_PASSED, Standardized
 from .._estimator.data.training_data import (
@@ -24,7 +24,7 @@ from .._estimator.data.training_data import (
 from ..optim.blocks import MEMORY_BYTES, n_per_block
 from ..risk.held_out_rows import LeaveOutRule
 from .block_sums import add_moments, block_moments, squares_of
-from .folds import LabelCounts, numbered_folds
+from .folds import LabelCounts, number_folds
 from .problem import (
     FitsOnWorkers,
     Means,
@@ -33,7 +33,7 @@ from .problem import (
     Spreads,
     fold_fits,
 )
-from .rows import RowGroups, delayed_rows
+from .rows import RowGroups, delay_rows
 
 # Rows that show how large the columns are.
 SAMPLED_ROWS = 500
@@ -68,7 +68,7 @@ def data_of(estimator, spec, X, y, sample_weight):
         raise ValueError(f"At least two rows are needed, got {groups.n_rows}.")
     encode = _encode_classes if is_classifier(estimator) else _encode_targets
     coder, labels, loss, names = encode(estimator, groups)
-    folds = numbered_folds(estimator.cv, labels, groups.sizes)
+    folds = number_folds(estimator.cv, labels, groups.sizes)
     groups = groups.map(_encode_block, coder, folds)
     n_folds = 0 if folds is None else folds.n_folds
     moments = groups.sum(block_moments, n_folds, combine=add_moments)
@@ -79,7 +79,7 @@ def data_of(estimator, spec, X, y, sample_weight):
             groups, moments, estimator.fit_intercept, n_folds
         )
         groups = groups.map(
-            lambda block, columns: block._replace(X=columns.applied(block.X)), columns
+            lambda block, columns: block._replace(X=columns.apply(block.X)), columns
         )
         moments = groups.sum(block_moments, n_folds, combine=add_moments)
     sample = _sample(estimator, groups, coder, loss, names, columns)
@@ -113,7 +113,7 @@ def _sample(estimator, groups, coder, loss, names, columns):
     n_sampled = max(2, min(SAMPLED_ROWS, fitting))
     rows = np.unique(np.linspace(0, groups.n_rows - 1, n_sampled).astype(int))
     block, weights = groups.take(rows), np.ones(len(rows))
-    y = coder.decoded(block.y)
+    y = coder.decode(block.y)
     samples = Samples(block.X, y, weights, rows, block.X, names, columns)
     encoded = EncodedTarget(loss, block.y, weights, coder.is_1d, {})
     return column_data(samples, encoded, estimator.fit_intercept)
@@ -131,7 +131,7 @@ def _on_workers(spec, groups, moments, n_folds, coder, sample, spreads):
         groups = groups.map(
             lambda block, offset: block._replace(y=block.y - offset), offset
         )
-    means, folds = means.shifted(offset.T), folds.shifted(offset.T)
+    means, folds = means.shift(offset.T), folds.shift(offset.T)
     weight = float(means.weight[0])
     is_null = moments.largest[0] == (moments.least[0] if is_centered else 0)
     is_null &= is_centered or moments.least[0] == 0
@@ -207,14 +207,14 @@ class TargetCoder:
 
     is_1d: bool
 
-    def decoded(self, target):
+    def decode(self, target):
         """Targets in the shape of y. Shapes: target (n_rows, n_outputs)."""
         return target[:, 0] if self.is_1d else target
 
-    def encoded(self, block):
+    def encode(self, block):
         """Targets of a block (n_rows, n_outputs), and the weights of its rows."""
         try:
-            target = validated_target(block.y, of_classes=False).astype(np.float64)
+            target = validate_target(block.y, of_classes=False).astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"Block {block.number} of y is not numbers: {error}"
@@ -231,13 +231,13 @@ class ClassCoder:
     loss: object
     is_1d = False
 
-    def decoded(self, target):
+    def decode(self, target):
         """Labels of targets. Shapes: target (n_rows, n_outputs)."""
         if target.shape[1] > 1:
             return self.classes[target.argmax(axis=1)]
         return self.classes[(target[:, 0] == self.loss.labels[1]).astype(int)]
 
-    def encoded(self, block):
+    def encode(self, block):
         """Targets of a block (n_rows, n_outputs), and the weights of its rows."""
         label = np.searchsorted(self.classes, np.ravel(block.y))
         # The label of a row with weight zero may be none of the classes.
@@ -248,7 +248,7 @@ class ClassCoder:
 
 def _encode_block(block, coder, folds):
     """A block with targets as the loss takes them, with weights and with folds."""
-    target, weight = coder.encoded(block)
+    target, weight = coder.encode(block)
     return block._replace(
         y=target.astype(np.float64, copy=False),
         weight=weight.astype(np.float64, copy=False),
@@ -267,7 +267,7 @@ def _encode_targets(estimator, groups):
     coder = TargetCoder(is_1d=len(shape) == 1 or not estimator._multi_output)
     parts = [(np.zeros((2, 1)), np.ones(2))]
     if estimator._loss_reads_targets:
-        parts = groups.sum(lambda block: [coder.encoded(block)], combine=add)
+        parts = groups.sum(lambda block: [coder.encode(block)], combine=add)
     target, weights = (np.concatenate(part) for part in zip(*parts))
     loss, names = estimator._loss_of(target[weights > 0], weights[weights > 0])
     return coder, None, loss, names
@@ -287,7 +287,7 @@ def loss_on(estimator, y):
 
 def _parts(y):
     """Blocks of y, delayed."""
-    return delayed_rows(y) if is_collection(y) else [y]
+    return delay_rows(y) if is_collection(y) else [y]
 
 
 def _encode_classes(estimator, groups):

@@ -79,7 +79,7 @@ def leave_rows_out(estimator, spec, trajectory, data):
         path=path,
         se_path=se_path,
         indices=rows,
-        target=data.coder.decoded(block.y + data.offset),
+        target=data.coder.decode(block.y + data.offset),
         prediction=data.predictions(estimator)(predictors),
     )
 

@@ -92,7 +92,7 @@ class DrawnByBlock:
         return fold
 
 
-def numbered_folds(cv, labels, sizes):
+def number_folds(cv, labels, sizes):
     """The folds of ``cv``, which number the rows of a block; None without folds.
 
     ``labels`` are those of a classifier, else None. Shapes: sizes (n_blocks,).

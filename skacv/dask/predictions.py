@@ -4,10 +4,10 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 
-from .rows import delayed_rows
+from .rows import delay_rows
 
 
-def mapped_blocks(estimator, method, X):
+def map_blocks(estimator, method, X):
     """A method of a fitted estimator as a Dask array, which has the blocks of X.
 
     Shapes: X (n_samples, n_features); returned (n_samples, ...).
@@ -20,7 +20,7 @@ def mapped_blocks(estimator, method, X):
         da.from_delayed(
             apply(block, pure=True), (size, *example.shape[1:]), example.dtype
         )
-        for size, block in zip(sizes, delayed_rows(X))
+        for size, block in zip(sizes, delay_rows(X))
     ]
     return da.concatenate(parts, allow_unknown_chunksizes=True)
 

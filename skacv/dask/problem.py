@@ -71,7 +71,7 @@ class Means(NamedTuple):
     def of_sums(cls, weight, X, target):
         return cls(weight, X / weight, target / weight)
 
-    def shifted(self, offset):
+    def shift(self, offset):
         """Means of targets less an offset, (n_outputs, 1)."""
         return self._replace(target=self.target - offset)
 

@@ -18,7 +18,7 @@ from dask.base import get_scheduler
 from dask.system import CPU_COUNT
 from scipy import sparse
 
-from .._estimator.data.checks import has_missing, summed, validated_weights
+from .._estimator.data.checks import has_missing, sum_duplicates, validate_weights
 
 # Number of parts that one task of the tree combines.
 FAN = 8
@@ -59,10 +59,10 @@ class RowGroups:
         columns = getattr(X, "columns", None)
         self.feature_names = None if columns is None else list(columns)
         self.dtype, self.n_columns = _dtype_and_width(X)
-        blocks = aligned(X, y, sample_weight)
+        blocks = align_blocks(X, y, sample_weight)
         self.n_blocks, self.n_rounds = len(blocks), 0
         expected = self.n_columns, self.dtype, self.feature_names
-        self._groups = _persisted(blocks, expected)
+        self._groups = _persist(blocks, expected)
         self.sizes = np.array(self.sum(lambda block: [len(block.y)], combine=add))
         self.n_rows = int(self.sizes.sum())
         self.target_shape = (self.n_rows, *np.shape(y)[1:])
@@ -139,7 +139,7 @@ def _map_group(function, group, *args):
 # ------------------------------------------------------------------- groups
 
 
-def _persisted(blocks, expected):
+def _persist(blocks, expected):
     """As many groups as the workers have threads, in the order of the blocks."""
     workers, n_groups = _workers_of_threads(), n_threads()
     groups, map_group = [], delayed(_map_group, pure=False)
@@ -151,7 +151,7 @@ def _persisted(blocks, expected):
         hint = {"workers": [workers[k]], "allow_other_workers": True} if workers else {}
         with dask.annotate(**hint):
             group = [numbered[i] for i in share]
-            groups.append(map_group(validated_block, group, *expected))
+            groups.append(map_group(validate_block, group, *expected))
     return dask.persist(*groups, optimize_graph=False)
 
 
@@ -172,7 +172,7 @@ def _workers_of_threads():
     return [w for k in range(most) for w in sorted(workers) if workers[w] > k]
 
 
-def validated_block(rows, n_columns, dtype, feature_names):
+def validate_block(rows, n_columns, dtype, feature_names):
     """A :class:`Block` of valid rows, from its number, X, y and weights."""
     number, X, y, weight = rows
     where = f"block {number} of X"
@@ -183,7 +183,7 @@ def validated_block(rows, n_columns, dtype, feature_names):
             f"{feature_names}."
         )
     if sparse.issparse(X):
-        X = summed(X.tocsr().astype(dtype, copy=False))
+        X = sum_duplicates(X.tocsr().astype(dtype, copy=False))
     else:
         X = np.ascontiguousarray(X, dtype)
     y = np.asarray(y)
@@ -209,7 +209,7 @@ def validated_block(rows, n_columns, dtype, feature_names):
         if not _is_finite(part):
             raise ValueError(f"Block {number} of {name} contains NaN or infinity.")
     try:
-        return Block(number, 0, X, y, validated_weights(weight, len(y)))
+        return Block(number, 0, X, y, validate_weights(weight, len(y)))
     except ValueError as error:
         raise ValueError(f"Block {number}: {error}") from error
 
@@ -244,9 +244,9 @@ def _dtype_and_width(X):
     return np.dtype(np.float32 if dtype == np.float32 else np.float64), X.shape[1]
 
 
-def aligned(X, y, sample_weight):
+def align_blocks(X, y, sample_weight):
     """Blocks of rows as delayed (X, y, weight), the last None without weights."""
-    rows = delayed_rows(X)
+    rows = delay_rows(X)
     columns = [rows]
     for name, part in (("y", y), ("sample_weight", sample_weight)):
         parts = [None] * len(rows) if part is None else _blocks_as(X, rows, part, name)
@@ -273,10 +273,10 @@ def _blocks_as(X, rows, part, name):
             if len(part) != len(X):
                 raise _length_mismatch(len(X), len(part), name)
             part = part.rechunk({0: X.chunks[0]})
-    return delayed_rows(part)
+    return delay_rows(part)
 
 
-def delayed_rows(collection):
+def delay_rows(collection):
     """Delayed blocks of rows of a collection, with all columns."""
     if hasattr(collection, "chunks") and collection.ndim > 1:
         collection = collection.rechunk({1: -1})

@@ -6,17 +6,17 @@ import dask
 import numpy as np
 from dask import delayed
 
-from .._estimator.data.row_summary import RowSummary, with_block
-from .rows import FAN, aligned, n_threads, sizes_of
+from .._estimator.data.row_summary import RowSummary, add_block
+from .rows import FAN, align_blocks, n_threads, sizes_of
 
 
-def summarised(X, y, sample_weight, n_folds, n_sampled):
+def summarise(X, y, sample_weight, n_folds, n_sampled):
     """The summary of the rows of collections.
 
     Every thread of the workers adds its share of the blocks, one after the other, to a
     summary; these are merged in a tree. Unknown sizes of blocks take one more pass.
     """
-    blocks = aligned(X, y, sample_weight)
+    blocks = align_blocks(X, y, sample_weight)
     sizes = sizes_of(X, [rows for rows, _, _ in blocks])
     firsts = np.cumsum(sizes) - sizes
     empty = RowSummary(n_folds=n_folds, n_sampled=n_sampled)
@@ -35,7 +35,7 @@ def summarised(X, y, sample_weight, n_folds, n_sampled):
 
 def _with_block(summary, number, first, X, y, weight):
     # A retry needs the summary before as it was.
-    return with_block(deepcopy(summary), number, X, y, weight, first_row=first)
+    return add_block(deepcopy(summary), number, X, y, weight, first_row=first)
 
 
 def merge_summaries(*parts):

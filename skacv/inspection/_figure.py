@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import on_host
 from .._estimator.data.training_data import check_usable
 from .._estimator.delegation import last_step
-from .._estimator.devices import in_numpy
+from .._estimator.devices import convert_to_numpy
 from .._estimator.estimates.fitted_state import HoldsRecord
 
 # Four of Okabe and Ito's colours, and four that remain distinct from these and from
@@ -40,7 +40,7 @@ def recorded_estimator(estimator, X=None):
             f"{type(inner).__name__} has recorded no trajectory; use an estimator of "
             "skacv, before drop_record()."
         )
-    return in_numpy(inner), on_host(X)
+    return convert_to_numpy(inner), on_host(X)
 
 
 def coef_path_of(estimator, target):

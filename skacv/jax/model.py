@@ -11,7 +11,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from .._any_optimiser.backend import Backend
-from .._any_optimiser.data import padded_batches
+from .._any_optimiser.data import pad_batches
 from . import linearised
 from .data import JaxRows, as_arrays, path_losses, take_rows
 from .losses import row_loss
@@ -21,7 +21,7 @@ compiled = partial(jax.jit, static_argnums=0)
 compiled_run = partial(jax.jit, static_argnums=(0, 1))
 
 
-def along(step, read, carry, n_steps):
+def scan(step, read, carry, n_steps):
     """``read(carry)`` before every step and after the last, along a first axis."""
 
     def advance(carry, t):
@@ -105,7 +105,7 @@ class JaxBackend(Backend):
 
     # ---- runs, compiled as a whole
 
-    along = staticmethod(along)
+    scan = staticmethod(scan)
     record = compiled_run(Backend.record)
     held_out = compiled_run(Backend.held_out)
     hessian = compiled(Backend.hessian)
@@ -129,13 +129,13 @@ class JaxBackend(Backend):
         dtype = jax.eval_shape(self.predict, params, data.X).dtype
         return jnp.asarray(weights, dtype)
 
-    def named(self, name, values):
+    def arrays_by_name(self, name, values):
         pairs, _ = jax.tree_util.tree_flatten_with_path(values)
         return {f"{name}{jax.tree_util.keystr(key)}": array for key, array in pairs}
 
     def data(self, X, y, batches):
         if batches is not None:
-            batches = jnp.asarray(padded_batches(batches, len(y)))
+            batches = jnp.asarray(pad_batches(batches, len(y)))
         return JaxRows(X, y, batches)
 
     iterate = staticmethod(params_at)

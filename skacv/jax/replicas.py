@@ -13,7 +13,7 @@ from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
 from .data import JaxRows, as_arrays, path_losses, take_rows
 from .losses import row_loss
-from .model import JaxBackend, along
+from .model import JaxBackend, scan
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class UserSteps:
     def predictions(self, carry, X):
         return jax.vmap(self.prediction)(carry, X)
 
-    along = staticmethod(along)
+    scan = staticmethod(scan)
     rows_of = staticmethod(take_rows)
     held_out = JaxBackend.held_out
 
@@ -118,6 +118,6 @@ def cv_path(
         weights = jnp.asarray(weights)
         return np.asarray(model.held_out(n_steps, start, data, weights, rows))
 
-    predictions = folds.by_block(held_out, block_size)
+    predictions = folds.predict_by_block(held_out, block_size)
     losses = path_losses(loss, y[folds.indices], predictions)
     return PathEstimate.of(losses, predictions, folds)

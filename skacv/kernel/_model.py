@@ -53,7 +53,7 @@ from .kernels import (
     scale_gamma,
 )
 from .ridge import enough_centers
-from .scales import chosen_kernel
+from .scales import choose_kernel
 
 # A fit says that its centres are few if all rows as centres are expected to lower the
 # error by more than this share. gamma="auto" has chosen a scale for few centres.
@@ -80,7 +80,7 @@ def error_of_labels(record):
 class KernelModel(RecordedKernelModel, TrajectoryModel):
     """Base class of kernel machines that record their trajectory and stop early.
 
-    A subclass defines ``_encoded_samples(X, y, sample_weight)`` and documents the
+    A subclass defines ``_encode_samples(X, y, sample_weight)`` and documents the
     parameters.
     """
 
@@ -266,7 +266,7 @@ class KernelModel(RecordedKernelModel, TrajectoryModel):
                 check_squares(X)
                 name, gamma = self.kernel, self.gamma
                 if gamma == "auto":
-                    chosen, compared = chosen_kernel(self, task, scaled, folds)
+                    chosen, compared = choose_kernel(self, task, scaled, folds)
                     name, gamma = chosen["kernel"], chosen["gamma"]
                     attributes |= compared
                 elif name == "auto":
@@ -280,7 +280,7 @@ class KernelModel(RecordedKernelModel, TrajectoryModel):
                 kernel = KERNELS[name](float(gamma), self.degree, self.coef0)
             attributes["_kernel"] = kernel
             if n_centers is not None:
-                return self._with_centers(
+                return self._add_centers(
                     task, scaled, encoded, kernel, n_centers, attributes, folds
                 )
             if not self._keeps_rows(
@@ -300,7 +300,7 @@ class KernelModel(RecordedKernelModel, TrajectoryModel):
         return data, [(index[train], index[held_out]) for train, held_out in folds]
 
     # The problem of samples with random centres, and the folds of its rows.
-    def _with_centers(self, task, samples, encoded, kernel, n_centers, names, folds):
+    def _add_centers(self, task, samples, encoded, kernel, n_centers, names, folds):
         X, n_rows, n_functions = kernel_rows(samples.X), len(samples.y), n_centers
         order = np.random.RandomState(task.seed).permutation(n_rows)
         if self.n_centers == "auto":

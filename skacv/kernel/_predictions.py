@@ -86,7 +86,7 @@ class RecordedKernelModel(RecordedModel):
             predictions = X @ flat
         else:
             X, Z = (
-                as_dtype(record.columns.applied(rows), flat.dtype)
+                as_dtype(record.columns.apply(rows), flat.dtype)
                 for rows in (X, record.more["X_fit_"])
             )
             kernel = record.more["_kernel"]
@@ -97,7 +97,7 @@ class RecordedKernelModel(RecordedModel):
         """Dual coefficients and intercepts without each row left out, by output."""
         record, t = self.record_, self.iteration_
         rows, kernel = record.data.rows, record.more["_kernel"]
-        X = kernel_rows(record.columns.applied(rows_in(self.X_fit_, rows)))
+        X = kernel_rows(record.columns.apply(rows_in(self.X_fit_, rows)))
         matrix = KernelMatrix(
             kernel, X, working_dtype(len(rows)), self._budget(), self._map
         )

@@ -49,7 +49,7 @@ class KernelTerms(FitTerms):
             return [{}]
         if sample_weight is None and shape_of(X)[0] > MOST_ROWS:
             return [{}]
-        samples, _ = model._encoded_samples(X, y, sample_weight)
+        samples, _ = model._encode_samples(X, y, sample_weight)
         if len(samples.y) > MOST_ROWS:
             return [{}]
         scaled = model._standardized(samples)
@@ -68,9 +68,9 @@ class KernelTerms(FitTerms):
             return {}
         if len({model.standardize for model in models}) > 1:
             return {}
-        samples, _ = models[0]._encoded_samples(X, y, sample_weight)
+        samples, _ = models[0]._encode_samples(X, y, sample_weight)
         samples = models[0]._standardized(samples)
-        rows = kernel_rows(samples.columns.applied(samples.passed))
+        rows = kernel_rows(samples.columns.apply(samples.passed))
         budget = min(model._budget() for model in models)
         # The distances and the kernel matrix of one model are kept at a time.
         distances = KernelMatrix(

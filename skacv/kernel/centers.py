@@ -145,7 +145,7 @@ def center_data(estimator, samples, encoded, features, folds, seed):
     ``seed`` draws the rows to leave out one by one.
     """
     if encoded.loss.is_quadratic:
-        reduced = _on_moments(estimator, samples, encoded, features, folds, seed)
+        reduced = _reduce_to_moments(estimator, samples, encoded, features, folds, seed)
         if reduced is not None:
             return reduced
     n_bytes = features.shape[0] * features.shape[1] * dtype_of(features.X).itemsize
@@ -165,7 +165,7 @@ def center_data(estimator, samples, encoded, features, folds, seed):
     return CenterData(**vars(data), root=features.root), folds
 
 
-def _on_moments(estimator, samples, encoded, features, folds, seed):
+def _reduce_to_moments(estimator, samples, encoded, features, folds, seed):
     """Data on single rows, and on few rows that have the moments of all others."""
     # None: these would be more than a quarter of the rows, or moments have few digits.
     target = encoded.target.astype(np.float64)

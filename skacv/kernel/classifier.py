@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import StrOptions
 from .._estimator.data.labels import label_of
-from .._estimator.devices import in_numpy, of_record
+from .._estimator.devices import convert_to_numpy, of_record
 from .._estimator.docstrings import CLASSIFIERS, SHARED, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.calibration import scale_of
@@ -171,14 +171,14 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         """
         record = vars(self).get("record_")
         if record is not None and record.weights is not None:
-            scale = in_numpy(self)._scale_at(self.iteration_)
+            scale = convert_to_numpy(self)._scale_at(self.iteration_)
             more = {**record.more, "scale_in_use": (self.iteration_, scale)}
             self.record_ = replace(record, more=more)
 
     def _probability(self, decision, t):
         scale = self._scale_at(t)
         if scale is None:
-            return clipped_probabilities(decision)
+            return clip_probabilities(decision)
         return super()._probability(scale * decision, t)
 
     @property
@@ -216,7 +216,7 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         return np.mean(np.array(labels) != self.loo_target_, axis=1)
 
 
-def clipped_probabilities(decision):
+def clip_probabilities(decision):
     """Probabilities from least-squares decisions, which estimate means of codes."""
     if decision.ndim == 1:
         share = np.clip((1 + decision) / 2, 0, 1)

@@ -24,9 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import Interval, StrOptions, _fit_context, class_weights, on_host
 from .._estimator.data.checks import (
     check_sizes,
-    validated_data,
-    validated_rows,
-    validated_weights,
+    validate_rows,
+    validate_rows_and_target,
+    validate_weights,
 )
 from .._estimator.data.labels import (
     check_class_weights,
@@ -43,7 +43,7 @@ from .._typing import RandomState
 from .._warnings import warn
 from ..risk.held_out_rows import drawn_units
 from .kernels import RADIAL_KERNELS, check_squares, gamma_of
-from .ridge import KernelRidge, enough_centers, in_array
+from .ridge import KernelRidge, enough_centers, to_array
 
 # Kernels that the first rounds compare, and multiples of gamma="scale": distances of
 # five times those between rows, and for smooth functions of one and of three times
@@ -140,10 +140,12 @@ class RecursiveFeatureMachine(BaseEstimator):
             If ``warm_start=True`` cannot continue because data or parameters changed.
         """
         of_classes = is_classifier(self)
-        X, y, fitted = validated_data(self, on_host(X), y, multi_output=not of_classes)
+        X, y, fitted = validate_rows_and_target(
+            self, on_host(X), y, multi_output=not of_classes
+        )
         weights = np.ones(len(y))
         if sample_weight is not None:
-            weights = validated_weights(sample_weight, len(y))
+            weights = validate_weights(sample_weight, len(y))
             if not weights.any():
                 raise ValueError(
                     "sample_weight is zero on all rows: a fit needs at least two rows "
@@ -176,7 +178,7 @@ class RecursiveFeatureMachine(BaseEstimator):
         shares = (weights / weights.sum())[:, None]
         fitted["_fitted_to"] = snapshot(settings) | {
             "moments": [columns.mean, columns.scale, (shares * target**2).sum(axis=0)],
-            "product": columns.applied(X).T @ (shares * target),
+            "product": columns.apply(X).T @ (shares * target),
             "classes": fitted.get("classes_"),
         }
         rounds, seed = [], check_random_state(self.random_state).randint(2**31 - 1)
@@ -210,7 +212,7 @@ class RecursiveFeatureMachine(BaseEstimator):
         if rounds and (largest := rounds[-1].derivatives.max()) > 0:
             scales = np.sqrt(rounds[-1].derivatives / largest + LEAST_SHARE)
         columns = replace(columns, scale=columns.scale / scales)
-        X = columns.applied(X)
+        X = columns.apply(X)
         # The mean squared distance from the mean, also of sparse rows, without a copy.
         if (weights != weights[0]).any():
             shares = weights / weights.sum()
@@ -261,7 +263,7 @@ class RecursiveFeatureMachine(BaseEstimator):
             rows, _ = drawn_units(n_rows, None, 200 * n_centers)
             ridge, index = fit(rows, *candidate, n_centers)
         rows, _ = drawn_units(n_rows, None, ROWS_OF_DERIVATIVES)
-        centers = in_array(X[index])
+        centers = to_array(X[index])
         derivatives = ridge.mean_squared_derivatives(
             X[rows], centers, weights[rows], X_rotated[rows]
         )
@@ -310,10 +312,10 @@ class RecursiveFeatureMachine(BaseEstimator):
     def _staged(self, X, response, first=0, last=None):
         # Yield what a method gives, by the machines of some rounds.
         check_is_fitted(self)
-        X = validated_rows(self, on_host(X), reset=False)
+        X = validate_rows(self, on_host(X), reset=False)
         answer = getattr(self, f"_{response}_of")
         for one in self._rounds[first:last]:
-            yield answer(one, one.ridge.predict(one.columns.applied(X)))
+            yield answer(one, one.ridge.predict(one.columns.apply(X)))
 
     @of_rows
     def predict(self, X: Any) -> np.ndarray:

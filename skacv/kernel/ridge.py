@@ -81,7 +81,7 @@ class KernelRidge:
     def of(cls, kernel, X, target, weights, index):
         """The fit of least leave-one-out error, with the rows ``index`` as centres."""
         n_rows, dtype = len(target), working_dtype(len(target))
-        centers = in_array(X[index])
+        centers = to_array(X[index])
         gram, m = kernel(centers, centers), len(centers)
         size = np.trace(gram) / m
         if kernel.is_positive:
@@ -103,14 +103,14 @@ class KernelRidge:
         _, are_centers, of_index = np.intersect1d(left_out, index, return_indices=True)
         features[are_centers] = of_centers[of_index]
         others = np.delete(np.arange(len(left_out)), are_centers)
-        features[others] = kernel(in_array(X[left_out[others]]), centers) @ root
+        features[others] = kernel(to_array(X[left_out[others]]), centers) @ root
 
         # The other rows, in blocks: in single precision if they are many.
         others = np.delete(np.arange(n_rows), left_out)
         rows_of_blocks = (others[block] for block in row_blocks(others, m, dtype))
         in_blocks = centers.astype(dtype), root.astype(dtype)
         features_of_blocks = (
-            (rows, kernel(in_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1])
+            (rows, kernel(to_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1])
             for rows in rows_of_blocks
         )
         mean, product = np.zeros(n_columns), 0.0
@@ -163,7 +163,7 @@ class KernelRidge:
         """Values of the function, (n_rows, n_outputs)."""
         parts = [np.empty((0, len(self.intercept)))]
         for rows in row_blocks(X, len(self.centers), np.float64):
-            parts.append(self.kernel(in_array(X[rows]), self.centers) @ self.dual_coef)
+            parts.append(self.kernel(to_array(X[rows]), self.centers) @ self.dual_coef)
         values = np.concatenate(parts) + self.intercept
         return np.clip(values, self.lowest, self.highest)
 
@@ -179,8 +179,8 @@ class KernelRidge:
         columns_in_cache = blocks(len(sums), itemsize * m * n_outputs, LARGE_BYTES)
         width = max(m, len(sums), n_outputs * columns_in_cache[0].stop)
         for rows in blocks(X.shape[0], itemsize * width, MEMORY_BYTES // 2):
-            part = in_array(X[rows])
-            squared = squared_distances(in_array(X_rotated[rows]), self.centers)
+            part = to_array(X[rows])
+            squared = squared_distances(to_array(X_rotated[rows]), self.centers)
             slope = self.kernel.slope(squared)
             total = slope @ self.dual_coef
             for columns in columns_in_cache:
@@ -225,7 +225,7 @@ def enough_centers(kernel, X, target, weights, order, most):
     return most, gain
 
 
-def in_array(X, dtype=np.float64):
+def to_array(X, dtype=np.float64):
     """Rows as an array, in double precision if nothing else is said."""
     X = X.toarray() if sparse.issparse(X) else X
     return X.astype(dtype, copy=False)

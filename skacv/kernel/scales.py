@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from .._estimator.data.training_data import positions
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
-from .._estimator.run.stopping import halved
+from .._estimator.run.stopping import halve_runs
 from ..optim.namespaces import rows_in, to_numpy
 from .kernels import scale_gamma
 
@@ -60,7 +60,7 @@ def no_distances():
     return
 
 
-def chosen_kernel(estimator, task, samples, folds):
+def choose_kernel(estimator, task, samples, folds):
     """The kernel and gamma of least loss on folds, and fitted attributes about all.
 
     ``folds`` are those of the estimator as rows of ``samples``; without any, five are
@@ -112,7 +112,7 @@ def chosen_kernel(estimator, task, samples, folds):
         return runs[number].record()["cv"].path.min(), is_over
 
     # In a tie the smaller gamma wins: its functions are smoother.
-    best, scores, _ = halved(len(pairs), go_on, runs.pop, **halving)
+    best, scores, _ = halve_runs(len(pairs), go_on, runs.pop, **halving)
     attributes = {
         "kernels_": [pair["kernel"] for pair in pairs],
         "gammas_": np.array([pair["gamma"] for pair in pairs]),

@@ -62,7 +62,7 @@ PARTS_CONSTRAINTS = {
 }
 
 
-def named(part, table):
+def get_part(part, table):
     """The part with this name; other parts are returned unchanged."""
     return table[part] if isinstance(part, str) else part
 
@@ -73,12 +73,12 @@ def spec_of_parts(estimator, ratio=Strengths.ratio, **settings):
     A "path" of strengths ends at ``ratio``; ``settings`` are those of ModelSpec.
     """
     penalty = Zero() if estimator.penalty is None else estimator.penalty
-    penalty = named(penalty, PENALTIES)
+    penalty = get_part(penalty, PENALTIES)
     n_path = N_SMOOTH_STRENGTHS if penalty.is_linear else Strengths.n_path
     strengths = Strengths(
         estimator.alpha, factor=penalty.strength, n_path=n_path, ratio=ratio
     )
-    solver = Solver(replace(named(estimator.schedule, SCHEDULES), step_size=1.0))
+    solver = Solver(replace(get_part(estimator.schedule, SCHEDULES), step_size=1.0))
 
     def of_strength(strength, n_features):
         return penalty.with_strength(strength)
@@ -208,7 +208,7 @@ class TrajectoryRegressor(SquaredErrorRegressor):
         set_parameters(self, locals())
 
     def _chosen_loss(self):
-        return named(self.loss, REGRESSION)
+        return get_part(self.loss, REGRESSION)
 
     def _loss_of(self, target, weights):
         return self._chosen_loss(), {}
@@ -335,7 +335,7 @@ class TrajectoryClassifier(
     def _class_loss(self, n_classes):
         if self.loss == "log":
             return Logistic() if n_classes == 2 else Multinomial()
-        loss = named(self.loss, CLASSIFICATION)
+        loss = get_part(self.loss, CLASSIFICATION)
         if loss.is_coupled and n_classes == 2:
             raise ValueError(
                 f"{type(loss).__name__} models a score for each class and needs at "

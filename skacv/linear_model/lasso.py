@@ -15,13 +15,13 @@ from ..optim.penalties import L1, ElasticNet
 from ._bases import SquaredErrorRegressor
 
 
-def weighted(penalty, weights, n_features):
+def weigh(penalty, weights, n_features):
     """A uniform penalty with the weights of ``penalty_weights``."""
-    weights = checked_weights(weights, n_features, "penalty_weights", "features")
+    weights = check_weights(weights, n_features, "penalty_weights", "features")
     return Weighted(penalty, weights)
 
 
-def checked_weights(weights, n_weights, name, counted):
+def check_weights(weights, n_weights, name, counted):
     """Weights as an array of so many finite numbers, none of them negative."""
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n_weights,):
@@ -34,12 +34,12 @@ def checked_weights(weights, n_weights, name, counted):
     return weights
 
 
-def numbered_groups(groups, n_features):
+def number_groups(groups, n_features):
     """The group (n_features,) of every feature, numbered from 0."""
     if isinstance(groups, Integral):
         return np.arange(n_features) // groups
     if all(np.ndim(group) == 1 for group in groups):
-        return _numbered_lists(groups, n_features)
+        return _number_lists(groups, n_features)
     labels = np.asarray(groups)
     if labels.shape != (n_features,):
         raise ValueError(
@@ -49,7 +49,7 @@ def numbered_groups(groups, n_features):
     return np.unique(labels, return_inverse=True)[1]
 
 
-def _numbered_lists(groups, n_features):
+def _number_lists(groups, n_features):
     members = [np.asarray(group) for group in groups]
     if not all(len(m) and np.issubdtype(m.dtype, np.integer) for m in members):
         raise ValueError("Every list in groups must contain feature indices.")
@@ -171,7 +171,7 @@ class TrajectoryLasso(SquaredErrorRegressor):
 
     def _penalty(self, strength, n_features):
         penalty, weights = L1(strength), self.penalty_weights
-        return penalty if weights is None else weighted(penalty, weights, n_features)
+        return penalty if weights is None else weigh(penalty, weights, n_features)
 
 
 @documented(SQUARED, strength="alpha")
@@ -253,7 +253,7 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
     def _penalty(self, strength, n_features):
         penalty = ElasticNet(strength, float(self.l1_ratio))
         weights = self.penalty_weights
-        return penalty if weights is None else weighted(penalty, weights, n_features)
+        return penalty if weights is None else weigh(penalty, weights, n_features)
 
 
 @documented(SQUARED, strength="alpha")
@@ -346,10 +346,10 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         set_parameters(self, locals())
 
     def _penalty(self, strength, n_features):
-        groups = numbered_groups(self.groups, n_features)
+        groups = number_groups(self.groups, n_features)
         sizes = np.bincount(groups)
         weights = self.group_weights
         if weights is None:
             return GroupL2(strength, groups, np.sqrt(sizes))
-        weights = checked_weights(weights, len(sizes), "group_weights", "groups")
+        weights = check_weights(weights, len(sizes), "group_weights", "groups")
         return GroupL2(strength, groups, weights)

@@ -13,7 +13,7 @@ from .._estimator.collections import block_by_block
 from .._estimator.data.labels import indicator_of, label_of
 from .._estimator.devices import is_movable
 from .._estimator.docstrings import INTERVALS, SETS, documented
-from .._estimator.estimates.fitted_state import without_record
+from .._estimator.estimates.fitted_state import drop_record_of
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._names import did_you_mean
 from ..optim.losses import Loss
@@ -128,7 +128,7 @@ class Blend(Composition):
         check_is_fitted(self)
         small = copy(self)
         small.members_ = {
-            name: without_record(member, intervals=False)
+            name: drop_record_of(member, intervals=False)
             for name, member in self.members_.items()
         }
         small.members = list(small.members_.items())

@@ -174,7 +174,7 @@ class PathCriterion(Criterion):
         losses = held_out_losses_of(estimator, self.estimate, self.y)
         if losses is None or self.samples is None:
             return losses
-        return losses.within(self.samples)
+        return losses.restrict_to(self.samples)
 
     def _averages(self, estimator):
         """The mean losses of the common rows, and their standard errors."""

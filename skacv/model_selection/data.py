@@ -12,14 +12,14 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import process_routing
 
 from .._compat import on_host
-from .._estimator.collections import is_collection, on_workers
+from .._estimator.collections import import_dask_layer, is_collection
 from .._estimator.data.checks import (
     check_has_rows,
     check_target,
     frame_of_arrow,
+    replace_weightless_rows,
     target_array,
-    validated_weights,
-    with_stand_ins,
+    validate_weights,
 )
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.folds import ShuffledFolds
@@ -179,7 +179,7 @@ def weigh_rows(owner, X, y, params, of_classes, has_rows):
         check_target(y, of_classes)
         n_rows = len(y)  # X may be no table, which members refuse
         if "sample_weight" in params:
-            weights = validated_weights(params["sample_weight"], n_rows)
+            weights = validate_weights(params["sample_weight"], n_rows)
             params["sample_weight"] = weights
     if owner.class_weight is not None:
         check_weighs_classes(of_classes, y)
@@ -199,7 +199,7 @@ def weigh_rows(owner, X, y, params, of_classes, has_rows):
         # bit, which would depend on the units: trees choose by it among equal splits.
         weights = np.round(weights / weights[weights > 0].mean(), 12)
     params["sample_weight"] = weights
-    return *with_stand_ins(weights, X, y), params, np.count_nonzero(weights)
+    return *replace_weightless_rows(weights, X, y), params, np.count_nonzero(weights)
 
 
 def rule_for(owner, members, has_rows, is_collection):
@@ -239,7 +239,7 @@ def read_once(members, cv, X, y, params):
     n_folds += [cv] if isinstance(cv, Integral) else []
     n_sampled = max(n_sampled_asked(estimator) for estimator in estimators)
     weights = params.get("sample_weight")
-    summary = on_workers("summary").summarised(
+    summary = import_dask_layer("summary").summarise(
         X, y, weights, max(n_folds, default=ShuffledFolds.n_splits), n_sampled
     )
     rest = {name: params[name] for name in params if name != "sample_weight"}

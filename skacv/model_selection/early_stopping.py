@@ -17,10 +17,10 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
-from .._estimator.delegation import SaysWhyMissing, routed
+from .._estimator.delegation import SaysWhyMissing, route_metadata
 from .._estimator.estimates.fitted_state import (
     MOST_OF_CHOICE,
-    without_record,
+    drop_record_of,
 )
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import set_parameters
@@ -410,7 +410,7 @@ class TrajectoryEarlyStoppingCV(
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
         receiver = self._receiver(self.best_member_)
-        params = routed(self, "score", receiver, "score", params)
+        params = route_metadata(self, "score", receiver, "score", params)
         return chosen.score(X, y, **params)
 
     def drop_record(self, intervals: bool = True) -> Self:
@@ -454,7 +454,7 @@ class TrajectoryEarlyStoppingCV(
         True
         """
         chosen, small = self._chosen(), copy(self)
-        small.estimator_ = kept = without_record(chosen, intervals)
+        small.estimator_ = kept = drop_record_of(chosen, intervals)
         # The chosen member, or those of a blend, are the same objects in both places,
         # but for members behind an encoder of their own.
         shared = {id(chosen): kept}
@@ -462,7 +462,7 @@ class TrajectoryEarlyStoppingCV(
             shared[id(member)] = kept.members_[name]
         for name, member in self.members_.items():
             if self.weights_[name] > 0 and id(member) not in shared:
-                shared[id(member)] = without_record(member, intervals=False)
+                shared[id(member)] = drop_record_of(member, intervals=False)
         small.members_ = {
             name: shared[id(member)]
             for name, member in self.members_.items()

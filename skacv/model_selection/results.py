@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator.devices import in_numpy
+from .._estimator.devices import convert_to_numpy
 from .._estimator.prediction.inference import as_frame
 from .comparison import loss_name
 
@@ -154,7 +154,7 @@ class ComparedResults:
             metric = results["loss"][candidates[self._best_indices[name]]]
             curves[name] = {"held_out": {metric: path}}
             if name in self.members_:
-                member = in_numpy(self.members_[name])
+                member = convert_to_numpy(self.members_[name])
                 training = {loss_name(member): member.train_path_}
                 curves[name] = {"train": training, **curves[name]}
         return curves

@@ -7,8 +7,8 @@ import numpy as np
 
 from .._compat import _safe_indexing, is_foreign, on_host
 from .._estimator.data.checks import shape_of
-from .._estimator.devices import on_device_of
-from .._estimator.estimates.fitted_state import chosen_iterate
+from .._estimator.devices import move_to_device_of
+from .._estimator.estimates.fitted_state import use_iterate
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from ..optim.blocks import threads_for
@@ -156,9 +156,9 @@ def kept_models(selection, data):
     for name in comparison.kept:
         index = comparison.best_indices[name]
         estimator = comparison.runs[index].estimator
-        member = chosen_iterate(estimator, comparison.choices[index].iteration)
+        member = use_iterate(estimator, comparison.choices[index].iteration)
         if is_foreign(data.passed_X):
-            member = on_device_of(data.passed_X, data.passed_y, member)
+            member = move_to_device_of(data.passed_X, data.passed_y, member)
         fitted[name] = members[name] = member
         if table is not None:
             view = selection.compared_candidates[index].view

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._estimator.devices import in_numpy
-from .._estimator.estimates.fitted_state import split_record, with_record
+from .._estimator.devices import convert_to_numpy
+from .._estimator.estimates.fitted_state import attach_record, split_record
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
 from .._estimator.run.progress import advance
-from .._estimator.run.stopping import Patience, halved, later_gain
+from .._estimator.run.stopping import Patience, halve_runs, later_gain
 from .._warnings import warn
 from ..exceptions import SeparationWarning, SmallTrainingSetsWarning
 from ..records.run import Run
@@ -59,7 +59,7 @@ class EndedRun(NamedTuple):
 
 def whole_run(member, estimator, record, *rest):
     """The EndedRun of an estimator whose record was split off."""
-    return EndedRun(member, with_record(estimator, record), *rest)
+    return EndedRun(member, attach_record(estimator, record), *rest)
 
 
 class Choice(NamedTuple):
@@ -164,7 +164,7 @@ class ModelRun:
     def release(self):
         """Free the run, of which no more is read."""
         if self.run is not None:
-            self.model = with_record(self.start.model, self.run.end())
+            self.model = attach_record(self.start.model, self.run.end())
             self.run = None
 
     def end(self):
@@ -187,7 +187,7 @@ class ModelRun:
 
     def so_far(self):
         """An EndedRun of the iterates so far."""
-        estimator, member = in_numpy(self.model), self.start.member
+        estimator, member = convert_to_numpy(self.model), self.start.member
         return EndedRun(member, estimator, self.path, self.seconds, self.is_cut)
 
     def _attempt(self, step, *args):
@@ -206,8 +206,8 @@ class ModelRun:
             if self.run is None:
                 self.run = start.begin()
             is_over = advance(start.model, self.run, n_updates)
-            self.model = with_record(start.model, self.run.record())
-            self.path = self.criterion.path(in_numpy(self.model))
+            self.model = attach_record(start.model, self.run.record())
+            self.path = self.criterion.path(convert_to_numpy(self.model))
         return bool(is_over)
 
     def _next(self, n_updates):
@@ -306,7 +306,7 @@ class Stages:
                 return np.inf, True
             return np.nanmin(self.criterion.sign * path), is_over
 
-        best, _, is_over = halved(
+        best, _, is_over = halve_runs(
             len(runs), go_on, lambda number: runs[number].release()
         )
         if not is_over:

@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from .._compat import _num_samples, _safe_indexing, drop_callbacks, is_foreign
-from .._estimator.data.checks import validated_groups
+from .._estimator.data.checks import validate_groups
 from .._estimator.estimates.folds import ShuffledFolds
 from ..risk.held_out_rows import drawn_units
 from .candidates import list_candidates
@@ -109,7 +109,7 @@ def draw_rows(X, params):
     if "sample_weight" in params:
         counted = np.flatnonzero(params["sample_weight"])
     if "groups" in params:
-        labels = validated_groups(params["groups"], _num_samples(X))
+        labels = validate_groups(params["groups"], _num_samples(X))
         groups = np.unique(labels[counted], return_inverse=True)[1]
     n_drawn = int(np.clip(SHARE_OF_ROWS * len(counted), *ROWS_OF_TRIAL))
     for units in (groups, None):

@@ -43,7 +43,7 @@ class recorded:
             reason = model._why_missing(self.name, self.estimate)
             raise AttributeError(f"{message}: {reason}." if reason else message)
         if record is not None and record.devices is not None:
-            return record.devices.moved(value, self.of_target)
+            return record.devices.move(value, self.of_target)
         return value
 
 
@@ -64,7 +64,7 @@ class Devices:
     def __init__(self, X, y):
         self.X, self.y = X, y
 
-    def moved(self, value, of_target=False):
+    def move(self, value, of_target=False):
         """A value on the device of X, or of y, if it is an array of numbers."""
         like = self.y if of_target else self.X
         return (

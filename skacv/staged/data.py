@@ -17,9 +17,9 @@ from .._estimator.data.checks import (
     NAMES,
     check_has_rows,
     has_sparse_columns,
-    validated_target,
-    validated_weights,
-    with_stand_ins,
+    replace_weightless_rows,
+    validate_target,
+    validate_weights,
 )
 from .._estimator.data.labels import known_labels, targets_of
 from .._estimator.data.row_summary import RowSummary
@@ -108,10 +108,10 @@ def checked_data(staged, adapter, X, y, sample_weight=None):
             "X.sparse.to_dense()."
         )
     has_classes = is_classifier(last)
-    y = validated_target(y, has_classes)
+    y = validate_target(y, has_classes)
     check_consistent_length(X, y)
     if sample_weight is not None:
-        (y,) = with_stand_ins(validated_weights(sample_weight, len(y)), y)
+        (y,) = replace_weightless_rows(validate_weights(sample_weight, len(y)), y)
     fitted = vars(holder)
     names = {key: fitted[key] for key in NAMES if key in fitted}
     if not has_classes:
@@ -234,7 +234,7 @@ class FitParams:
             for name, value in params.items():
                 is_weights = name.rpartition("__")[2] == "sample_weight"
                 if is_weights and value is not None:
-                    params[name] = validated_weights(value, n_rows)
+                    params[name] = validate_weights(value, n_rows)
         if not np.any(last.get("sample_weight", 1)):
             raise ValueError("sample_weight is zero on all rows.")
         name = self.offset

@@ -30,10 +30,10 @@ from .._compat import (
 from .._estimator.data.checks import (
     frame_of_arrow,
     names_infinite_columns,
-    summed,
+    sum_duplicates,
     target_array,
 )
-from .._estimator.delegation import class_of, routed
+from .._estimator.delegation import class_of, route_metadata
 from .._estimator.estimates.folds import folds_of, splitter_of
 from .._estimator.parameters import set_parameters
 from .._estimator.run.advice import INSTEAD
@@ -363,7 +363,7 @@ class Staged(
             check_targets_of_folds(loss, target, of_weight)
             evaluation = Evaluation(loss, splits, *evaluated_on, True, groups)
         # The fits, of all rows and of every fold.
-        X, y = indexable(summed(X), y)
+        X, y = indexable(sum_duplicates(X), y)
         if np.ndim(y) == 2 and np.shape(y)[1] == 1:
             y = column_or_1d(y, warn=True)
         offset = of_fit.offset and of_fit.last[of_fit.offset].reshape(len(target), -1)
@@ -420,7 +420,7 @@ class Staged(
     def _fit_params(self, adapter, params):
         """Parameters of the estimator's ``fit`` among those of this one."""
         if get_config()["enable_metadata_routing"]:
-            last = routed(self, "fit", "estimator", "fit", params)
+            last = route_metadata(self, "fit", "estimator", "fit", params)
         else:
             last = dict(params)
             last.pop("groups", None)

@@ -106,9 +106,9 @@ class HeldOutStages(RunningPath):
     def reads_rows(self):
         return self._kept is None
 
-    def stored(self):
+    def load(self):
         if self._kept is None:
-            return super().stored()
+            return super().load()
         return StoredPath(self._kept[: len(self)])
 
 

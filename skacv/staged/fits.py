@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 
 from .._compat import _num_samples, _safe_indexing
-from .._estimator.delegation import samplers_of, transforming
+from .._estimator.delegation import samplers_of, take_transformers
 from .adapter import (
     OneClass,
     StagedAdapter,
@@ -148,7 +148,7 @@ class StagedFit:
             X, rows = X if rows is None else _safe_indexing(X, rows), None
             with noting_fold(fold):
                 pipeline, X, y, params = fitted_before_last(estimator, X, y, params)
-                held_out = transforming(pipeline).transform(held_out)
+                held_out = take_transformers(pipeline).transform(held_out)
         one_class, weights = None, params.last.get("sample_weight")
         if classes is not None:
             labels = np.unique(y if weights is None else np.asarray(y)[weights > 0])
@@ -206,7 +206,7 @@ class StagedFit:
     def staged(self, X, last):
         """Yield predictions of the available stages up to ``last`` for any rows."""
         if self.pipeline is not None:
-            X = transforming(self.pipeline).transform(X)
+            X = take_transformers(self.pipeline).transform(X)
         stages = self.stages.recorded()
         stages = stages[stages <= last]
         size = n_stages_per_block(_num_samples(X))

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import available_if
 from .._estimator.data.checks import (
     names_infinite_columns,
-    summed,
+    sum_duplicates,
 )
 from .._estimator.data.labels import indicator_of, label_of
-from .._estimator.delegation import fitted_part, routed
+from .._estimator.delegation import fitted_part, route_metadata
 from .._estimator.docstrings import INTERVALS, SETS, documented
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
@@ -130,7 +130,7 @@ class PredictsByStages(HasStagedLoss):
         """X as the estimator takes it, checked as in ``fit``."""
         if last_of(self.estimator) is self.estimator:
             self._adapter().check_rows(X)
-        return summed(X)
+        return sum_duplicates(X)
 
     def _predictions(self, method, X, *args, **params):
         """What a method of the estimator says of X."""
@@ -286,7 +286,7 @@ class PredictsByStages(HasStagedLoss):
         float
         """
         check_is_fitted(self)
-        params = routed(self, "score", "estimator", "score", params)
+        params = route_metadata(self, "score", "estimator", "score", params)
         return self._predictions("score", X, y, **params)
 
     @available_if(_has_intervals)

@@ -7,7 +7,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from .._compat import _num_samples
-from .._estimator.data.checks import summed
+from .._estimator.data.checks import sum_duplicates
 from .._estimator.delegation import samplers_of
 from .._estimator.estimates.terms import Limit, Price, RunTerms
 from ..optim.losses import Logistic, Multinomial
@@ -59,7 +59,7 @@ class StagedTerms(RunTerms):
         adapter = self.adapter
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         _, y = checked_data(self.model, adapter, X, y)
-        params, X = FitParams({}, weights).checked(_num_samples(y)), summed(X)
+        params, X = FitParams({}, weights).checked(_num_samples(y)), sum_duplicates(X)
         one = StagedFit.begun(self.model.estimator, adapter, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):
             one.grown(adapter.n_next(1))

@@ -116,7 +116,7 @@ class Table:
             )
         return self.names if True in are_strings else None
 
-    def of_rows(self, rows):
+    def take_rows(self, rows):
         """The table of some rows; numbers say which."""
         part = copy(self)
         data = self.data
@@ -130,11 +130,11 @@ class Table:
     def cells(self, index):
         """The :class:`Cells` of a column."""
         if self.names is None:
-            return _of_array(self.data[:, index])
+            return _read_array(self.data[:, index])
         name = self.names[index]
         if self.data.implementation.is_pandas():
-            return _of_series(self.data.to_native()[name])
-        return _of_column(self.data.get_column(name))
+            return _read_series(self.data.to_native()[name])
+        return _read_column(self.data.get_column(name))
 
 
 def may_be_dense(X):
@@ -162,37 +162,37 @@ def frame_of(X):
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _of_series(column):
+def _read_series(column):
     """A column of a frame of pandas: narwhals has no codes, and not all time zones."""
     dtype = column.dtype
     if dtype.name == "category":
         codes = np.asarray(column.cat.codes, dtype=np.intp)
-        return _of_levels(codes, column.cat.categories.tolist(), is_declared=True)
+        return _read_levels(codes, column.cat.categories.tolist(), is_declared=True)
     zone = getattr(dtype, "tz", None)
     if zone is not None:
         return Cells("date", column.to_numpy(dtype=INSTANT), zone=zone_of(zone))
     if not isinstance(dtype, np.dtype) and dtype.kind in "fiu":
-        return _of_array(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return _of_array(column.to_numpy())
+        return _read_array(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return _read_array(column.to_numpy())
 
 
-def _of_column(column):
+def _read_column(column):
     """A column of any other frame, as narwhals has it."""
     dtype = column.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum):
         values = column.to_list()
-        return _of_texts(values, dict.fromkeys(values), is_declared=True)
+        return _read_texts(values, dict.fromkeys(values), is_declared=True)
     if dtype.is_nested():
-        return _of_objects(column.to_list())
+        return _read_objects(column.to_list())
     array = column.to_numpy()
     if array.dtype == np.float32 and dtype != nw.Float32:  # integers, some missing
         array = array.astype(np.float64)
-    cells, zone = _of_array(array), getattr(dtype, "time_zone", None)
+    cells, zone = _read_array(array), getattr(dtype, "time_zone", None)
     is_offset = zone is not None and zone[0] in "+-"
     return cells._replace(zone=f"UTC{zone}" if is_offset else zone or cells.zone)
 
 
-def _of_array(array):
+def _read_array(array):
     """A column that is an array of one dimension."""
     match array.dtype.kind:
         case "f":
@@ -209,10 +209,10 @@ def _of_array(array):
         case "c":
             raise ValueError("Complex data not supported: X must be real numbers.")
         case _:
-            return _of_objects(array.tolist())
+            return _read_objects(array.tolist())
 
 
-def _of_objects(values):
+def _read_objects(values):
     """A column of Python objects: numbers, dates, durations, or texts of them."""
     # Numbers among texts are texts, and so is any other mixture.
     try:
@@ -226,24 +226,24 @@ def _of_objects(values):
     if not all(issubclass(cls, str) for cls in classes):
         for kind, (kinds_of_objects, _) in OBJECTS.items():
             if all(issubclass(cls, kinds_of_objects) for cls in classes):
-                return of_kind(kind, values)
+                return read_objects_of(kind, values)
         if all(hasattr(cls, "to_timestamp") for cls in classes):  # periods
-            return _of_objects(
+            return _read_objects(
                 [None if is_missing(v) else v.to_timestamp() for v in values]
             )
         values = [value if is_missing(value) else text_of(value) for value in values]
         unique = dict.fromkeys(values)
-    return _of_texts(values, unique)
+    return _read_texts(values, unique)
 
 
-def _of_texts(values, unique, is_declared=False):
+def _read_texts(values, unique, is_declared=False):
     """Texts, or values that become texts; ``unique`` has each of them once."""
     code_of = {value: code for code, value in enumerate(unique)}
     codes = np.fromiter(map(code_of.__getitem__, values), np.intp, len(values))
-    return _of_levels(codes, list(unique), is_declared)
+    return _read_levels(codes, list(unique), is_declared)
 
 
-def _of_levels(codes, levels, is_declared):
+def _read_levels(codes, levels, is_declared):
     """Texts ``levels[codes]``; those of code -1 and texts for missing values miss.
 
     Shapes: codes (n_samples,).
@@ -267,7 +267,7 @@ def text_of(value):
     return str(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
-def of_kind(kind, values):
+def read_objects_of(kind, values):
     """Objects that are missing, or of one kind of ``OBJECTS``."""
     _, read = OBJECTS[kind]
     is_present = np.array([not is_missing(value) for value in values])

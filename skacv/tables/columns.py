@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from .._warnings import warn
-from .cells import ELAPSED, INSTANT, has_values, of_kind, text_of
-from .written_dates import ORDERS, orders_of, written_date
+from .cells import ELAPSED, INSTANT, has_values, read_objects_of, text_of
+from .written_dates import ORDERS, orders_of, parse_date
 
 # Parts of a date, in the time zone of the column.
 PARTS = "total_seconds", "month", "day", "weekday", "hour"
@@ -52,10 +52,10 @@ class Numbers:
     parts = ("",)
     levels = None
 
-    def encoded(self, cells, name):
+    def encode(self, cells, name):
         """The column as a list of one array, (n_samples,); ``name`` is for messages."""
         if cells.kind == "text":
-            return [_of_texts(cells, np.nan, _number, name, self.kind)]
+            return [_parse_texts(cells, np.nan, _parse_number, name, self.kind)]
         are_durations = self.kind == "duration", cells.kind == "duration"
         if cells.kind == "date" or any(are_durations) != all(are_durations):
             check_missing(cells, name, self.kind)
@@ -75,12 +75,12 @@ class Dates:
     kind = "date"
     levels = None
 
-    def encoded(self, cells, name):
+    def encode(self, cells, name):
         """The parts, a list of arrays of shape (n_samples,)."""
         missing = np.datetime64("NaT", "us")
         zone, instants = cells.zone, cells.values
         if cells.kind == "text":
-            zone, instants = _of_texts_of_dates(cells, name, self.order)
+            zone, instants = _parse_dates(cells, name, self.order)
         elif cells.kind != "date":
             check_missing(cells, name, "date")
             instants = np.full(len(cells.values), missing)
@@ -118,7 +118,7 @@ class Categories:
     def __post_init__(self):
         self.codes = {level: code for code, level in enumerate(self.levels)}
 
-    def encoded(self, cells, name):
+    def encode(self, cells, name):
         """The codes as a list of one array, (n_samples,); -1 for other levels."""
         indices, levels = cells.values, cells.levels
         if cells.kind != "text":
@@ -129,7 +129,9 @@ class Categories:
             levels = [text_of(value) for value in values[~is_missing].tolist()]
             # Numbers may be those of texts in fit, also new ones, but not in place of
             # words.
-            read = {"number": _number, "date": _date}.get(cells.kind, lambda _: None)
+            read = {"number": _parse_number, "date": _parse_date}.get(
+                cells.kind, lambda _: None
+            )
             is_known = any(level in self.codes for level in levels)
             if not is_known and all(read(level) is None for level in self.levels):
                 check_missing(cells, name, "text")
@@ -138,7 +140,7 @@ class Categories:
         return [np.array([*codes, np.nan])[indices]]
 
 
-def fitted_column(cells, name):
+def fit_column(cells, name):
     """A fitted column, its encoded parts that vary, and the reason if it is dropped.
 
     Shapes: cells.values and each part (n_samples,). A dropped column is None.
@@ -146,7 +148,7 @@ def fitted_column(cells, name):
     if not has_values(cells):
         return None, [], "all values are missing"
     column = _column_of(cells, name)
-    columns = column.encoded(cells, name)
+    columns = column.encode(cells, name)
     varying = []
     for values in columns:  # missing ones are a value of their own
         first = values[0]
@@ -176,12 +178,12 @@ def _column_of(cells, name):
     levels = [cells.levels[code] for code in np.unique(cells.values) if code >= 0]
     if cells.is_declared:
         return Categories(sorted(levels))
-    if all(_number(level) is not None for level in levels):
-        numbers = np.array([_number(level) for level in levels])
+    if all(_parse_number(level) is not None for level in levels):
+        numbers = np.array([_parse_number(level) for level in levels])
         _warn_of_numbers_like_dates(numbers, name)
         return Numbers("number")
-    if all(_date(level) is not None for level in levels):
-        return Dates(_of_texts_of_dates(cells, "", None)[0])
+    if all(_parse_date(level) is not None for level in levels):
+        return Dates(_parse_dates(cells, "", None)[0])
     orders, are_mostly_dates = orders_of(levels)
     if len(orders) == 1:
         return Dates(None, order=ORDERS[orders[0]])
@@ -228,7 +230,7 @@ def _check_other_numbers(levels, name):
         are_infinite = np.isinf([float(level) for level in levels])
     except ValueError:  # words
         return
-    unread = [level for level in levels if _number(level) is None]
+    unread = [level for level in levels if _parse_number(level) is None]
     if are_infinite.any() and len(unread) < len(levels):
         raise ValueError(
             f"Column {name!r} of X holds the text {levels[are_infinite.argmax()]!r} "
@@ -254,22 +256,22 @@ def check_missing(cells, name, kind):
         )
 
 
-def _number(text):
+def _parse_number(text):
     """A text as a number, if that is how numbers are written; otherwise None."""
     # Python reads "1_0", "007" and "12E4" too, which are codes.
     value = float(text) if NUMBER.fullmatch(text.strip()) else np.inf
     return value if np.isfinite(value) else None
 
 
-def _date(text, order=None):
+def _parse_date(text, order=None):
     """A text as a date by ISO 8601, or in this order; None if it is not one."""
     try:
         return datetime.fromisoformat(text.strip())
     except ValueError:
-        return None if order is None else written_date(text, order)
+        return None if order is None else parse_date(text, order)
 
 
-def _of_texts(cells, missing, read, name, kind):
+def _parse_texts(cells, missing, read, name, kind):
     """The values of texts by ``read``; raises where it returns None."""
     values = [read(level) for level in cells.levels]
     for level, value in zip(cells.levels, values):
@@ -281,10 +283,10 @@ def _of_texts(cells, missing, read, name, kind):
     return np.array([*values, missing])[cells.values]
 
 
-def _of_texts_of_dates(cells, name, order):
+def _parse_dates(cells, name, order):
     """The time zone and the instants of texts of dates."""
-    dates = _of_texts(cells, None, partial(_date, order=order), name, "date")
-    cells = of_kind("date", dates.tolist())
+    dates = _parse_texts(cells, None, partial(_parse_date, order=order), name, "date")
+    cells = read_objects_of("date", dates.tolist())
     return cells.zone, cells.values
 
 
@@ -299,10 +301,10 @@ def _offsets(instants, zone):
     instants = np.clip(instants, *CALENDAR)
     clock = zone if isinstance(zone, tzinfo) else clock_of(zone)
     days = instants.astype("datetime64[D]")
-    offsets, changing = _at(days, clock), ~np.isnat(days)
-    changing[changing] = offsets[changing] != _at(days[changing] + 1, clock)
+    offsets, changing = _offsets_at(days, clock), ~np.isnat(days)
+    changing[changing] = offsets[changing] != _offsets_at(days[changing] + 1, clock)
     # Clocks are changed at full minutes.
-    offsets[changing] = _at(instants[changing].astype("datetime64[m]"), clock)
+    offsets[changing] = _offsets_at(instants[changing].astype("datetime64[m]"), clock)
     return offsets
 
 
@@ -316,7 +318,7 @@ def clock_of(zone):
     return timezone(elapsed if sign == "+" else -elapsed)
 
 
-def _at(instants, clock):
+def _offsets_at(instants, clock):
     """The offsets of a clock at some instants, of which many are the same."""
     different, index = np.unique(instants, return_inverse=True)
     offsets = [

@@ -22,8 +22,8 @@ from .._compat import (
 from .._estimator.data.checks import names_infinite_columns, rows_that_count
 from .._estimator.parameters import set_parameters
 from .cells import Table
-from .columns import CodedColumn, fitted_column
-from .one_hot import OneHotCodes, distinct
+from .columns import CodedColumn, fit_column
+from .one_hot import OneHotCodes, make_distinct
 
 # Kinds of columns of which an array of numbers has the codes.
 NUMERIC = "number", "boolean"
@@ -199,7 +199,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         codes = self._fitted_codes(X, sample_weight)
         is_of_all = len(codes) == _num_samples(X)
-        return self._transformed(codes if is_of_all else self.codes(X), X)
+        return self._transform_codes(codes if is_of_all else self.codes(X), X)
 
     def transform(self, X: Any) -> Any:
         """Numbers of some rows: those of :meth:`codes`, or one-hot columns.
@@ -215,7 +215,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             With ``set_output(transform="pandas")``, codes of categories are columns of
             the category dtype.
         """
-        return self._transformed(self.codes(X), X)
+        return self._transform_codes(self.codes(X), X)
 
     def codes(self, X: Any) -> np.ndarray:
         """A number for every value: categories by codes, missing values NaN.
@@ -242,10 +242,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         codes = [
             values
             for index, (name, column) in zip(indices, columns)
-            for values in column.encoded(table.cells(index), name)
+            for values in column.encode(table.cells(index), name)
         ]
         with names_infinite_columns(table.data):
-            return _joined_columns(codes + _elapsed(codes, self._columns.values()))
+            return _join_columns(codes + _elapsed(codes, self._columns.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that :meth:`transform` returns.
@@ -289,12 +289,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if sample_weight is not None:
             rows, weights = rows_that_count(sample_weight, table.shape[0])
             if len(rows) < table.shape[0]:
-                table = table.of_rows(rows)
+                table = table.take_rows(rows)
         names = table.feature_names()
         labels = names or [f"x{index}" for index in range(table.shape[1])]
         kept, encoded, dropped = {}, [], {}
         for index, name in enumerate(labels):
-            column, columns, reason = fitted_column(table.cells(index), name)
+            column, columns, reason = fit_column(table.cells(index), name)
             if column is None:
                 dropped[name] = reason
             else:
@@ -312,7 +312,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if table.numbers is not None:
                 codes = self._kept_numbers(table.numbers, indices)
             else:
-                codes = _joined_columns(encoded + _elapsed(encoded, columns.values()))
+                codes = _join_columns(encoded + _elapsed(encoded, columns.values()))
         encoded = _columns_of_codes(columns.values(), columns)
         transformer = None
         if self.categories == "onehot":
@@ -353,7 +353,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         assert_all_finite(array, allow_nan=True, input_name="X")
         return array
 
-    def _transformed(self, codes, X):
+    def _transform_codes(self, codes, X):
         """The output of ``transform`` for the codes of X."""
         if self.transformer_ is not None:
             return self.transformer_.transform(codes)
@@ -394,7 +394,7 @@ def _columns_of_codes(fitted, names):
         has_missing = columns[first].has_missing or columns[second].has_missing
         name = name.replace(f"_{SECONDS}", "")
         columns.append(CodedColumn(name, None, has_missing))
-    names = distinct([column.name for column in columns])
+    names = make_distinct([column.name for column in columns])
     return [column._replace(name=name) for name, column in zip(names, columns)]
 
 
@@ -413,7 +413,7 @@ def _elapsed(codes, fitted):
     return [codes[second] - codes[first] for first, second in _pairs_of_dates(fitted)]
 
 
-def _joined_columns(columns):
+def _join_columns(columns):
     """Columns as one array, in single precision if all columns are."""
     are_single = all(column.dtype == np.float32 for column in columns)
     dtype = np.float32 if are_single else np.float64

@@ -130,7 +130,7 @@ class OneHotCodes(TransformerMixin, BaseEstimator):
             order = [1, *range(2, len(labels)), 0]
             firsts = [next(row for row in order if column[row]) for column in table.T]
             names_out += [f"{names[index]}_{labels[row]}" for row in firsts]
-        return np.array(distinct(names_out), dtype=object)
+        return np.array(make_distinct(names_out), dtype=object)
 
 
 def weighted_medians(X, weights):
@@ -171,7 +171,7 @@ def numbers_and_categories(columns):
     return numbers, sorted({*range(len(columns))} - {*numbers})
 
 
-def distinct(names):
+def make_distinct(names):
     """The names, all different: a repeated name gets underscores at its end."""
     former = set()
     for index, name in enumerate(names):

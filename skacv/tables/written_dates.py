@@ -22,7 +22,7 @@ LEAST_SHARE, N_LOOKED_AT = 0.9, 20
 ORDERS = {"the day": (2, 1, 0), "the month": (2, 0, 1), "the year": (0, 1, 2)}
 
 
-def written_date(text, order):
+def parse_date(text, order):
     """A text as a date with its parts in this order; None if it is not one."""
     match = WRITTEN.fullmatch(text.strip())
     if match is None:
@@ -59,7 +59,7 @@ def orders_of(texts):
         return [], False
     dates = {}
     for name, order in ORDERS.items():
-        dates[name] = [written_date(text, order) for text in texts]
+        dates[name] = [parse_date(text, order) for text in texts]
     n_dates = sum(any(readings) for readings in zip(*dates.values()))
     complete = {}
     for name, readings in dates.items():

@@ -69,7 +69,7 @@ class TorchBackend(Backend):
         return vmap(self.predict)(params, X)
 
     @staticmethod
-    def along(step, read, carry, n_steps):
+    def scan(step, read, carry, n_steps):
         path = []
         for t in range(n_steps + 1):
             with torch.no_grad():
@@ -103,7 +103,7 @@ class TorchBackend(Backend):
     def to_numpy(self, array):
         return array.numpy(force=True)
 
-    def named(self, name, values):
+    def arrays_by_name(self, name, values):
         return values if isinstance(values, dict) else {name: values}
 
     def data(self, X, y, batches):

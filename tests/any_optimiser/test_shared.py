@@ -7,8 +7,8 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 from skacv._any_optimiser.alongside import FollowedLoop
 from skacv._any_optimiser.data import (
     RunRows,
-    checked_batches,
-    padded_batches,
+    check_batches,
+    pad_batches,
     shuffled_batches,
 )
 from skacv._any_optimiser.estimates import PathEstimate
@@ -49,8 +49,8 @@ def test_blocks_are_alike_in_size_and_have_every_fold_once(most):
     assert all(len(block) <= most for block, _ in blocks)
     found = []
     for block, n_own in blocks:
-        values = block.padded(folds.most_held_out)[None, :n_own]  # of one iterate
-        found.append(block.unpadded(values))
+        values = block.pad(folds.most_held_out)[None, :n_own]  # of one iterate
+        found.append(block.unpad(values))
     np.testing.assert_array_equal(np.concatenate(found, axis=1)[0], folds.indices)
 
 
@@ -61,11 +61,11 @@ def test_blocks_keep_to_a_number_of_bytes():
 
 
 def test_batches_are_gone_through_once_and_filled_up():
-    batches = checked_batches(iter([[0, 1, 2], [3]]), 10)
-    np.testing.assert_array_equal(padded_batches(batches, 10), [[0, 1, 2], [3, 10, 10]])
+    batches = check_batches(iter([[0, 1, 2], [3]]), 10)
+    np.testing.assert_array_equal(pad_batches(batches, 10), [[0, 1, 2], [3, 10, 10]])
     epoch = shuffled_batches(10, 4, n_epochs=2, seed=1)[:3]
     assert sorted(np.concatenate(epoch)) == list(range(10))
-    assert checked_batches(None, 10) is None
+    assert check_batches(None, 10) is None
 
 
 def test_an_estimate_is_the_mean_over_folds_and_its_error():

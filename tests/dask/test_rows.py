@@ -15,8 +15,8 @@ import dask.dataframe as dd
 from dask.sizeof import sizeof
 
 from skacv import RowSummary
-from skacv.dask.rows import RowGroups, validated_block
-from skacv.dask.summary import summarised
+from skacv.dask.rows import RowGroups, validate_block
+from skacv.dask.summary import summarise
 
 from .conftest import kill_worker
 
@@ -124,7 +124,7 @@ def test_entries_that_are_stored_twice_are_summed(arrays, kind):
     found = RowGroups(blocks, y).take(np.arange(len(X))).X
     np.testing.assert_array_equal(found.toarray(), X)
     assert found.nnz == np.count_nonzero(X)
-    twice = summarised(blocks, y, None, summary.n_folds, summary.n_sampled)
+    twice = summarise(blocks, y, None, summary.n_folds, summary.n_sampled)
     assert_same_summary(twice, summary)
 
 
@@ -216,9 +216,9 @@ def test_frames_with_other_columns():
     names, y = ["a", "b"], np.ones(3)
     frame = pd.DataFrame(np.ones((3, 2)), columns=names)
     expected = 2, np.dtype(float), names
-    assert validated_block((1, frame, y, None), *expected).X.shape == (3, 2)
+    assert validate_block((1, frame, y, None), *expected).X.shape == (3, 2)
     with pytest.raises(ValueError, match=r"columns of block 1 of X are \['b', 'a'\]"):
-        validated_block((1, frame[["b", "a"]], y, None), *expected)
+        validate_block((1, frame[["b", "a"]], y, None), *expected)
 
 
 def test_some_rows(arrays, scheduler):

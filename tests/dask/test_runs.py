@@ -270,7 +270,7 @@ def folds_by_block(splitter, sizes, labels=None):
 @pytest.mark.parametrize("seed", range(5))
 def test_consecutive_folds_are_those_of_scikit_learn(n_folds, seed):
     from skacv.dask.data import join_labels, labels_in
-    from skacv.dask.folds import numbered_folds
+    from skacv.dask.folds import number_folds
     from skacv.dask.rows import Block
 
     rng = np.random.default_rng(seed)
@@ -286,7 +286,7 @@ def test_consecutive_folds_are_those_of_scikit_learn(n_folds, seed):
         (KFold(n_folds), None),
         (StratifiedKFold(n_folds), counts),
     ):
-        folds = numbered_folds(n_folds, label_counts, sizes)
+        folds = number_folds(n_folds, label_counts, sizes)
         numbers = np.concatenate([folds.numbers(part) for part in parts])
         is_stratified = label_counts is not None
         expected = folds_by_block(splitter, sizes, labels if is_stratified else None)
@@ -294,14 +294,14 @@ def test_consecutive_folds_are_those_of_scikit_learn(n_folds, seed):
 
 
 def test_shuffled_folds_are_a_share_of_every_block_and_class(X, y):
-    from skacv.dask.folds import LabelCounts, numbered_folds
+    from skacv.dask.folds import LabelCounts, number_folds
     from skacv.dask.rows import Block
 
     labels = (y > y.mean()).astype(int)
     counts = np.array([np.bincount(labels)])
     labelled = LabelCounts(np.arange(2), np.zeros(2, int), counts, counts[0])
     splitter = StratifiedKFold(4, shuffle=True, random_state=3)
-    folds = numbered_folds(splitter, labelled, [N])
+    folds = number_folds(splitter, labelled, [N])
     block = Block(0, 0, None, labels, None)
     numbers = folds.numbers(block)
     np.testing.assert_array_equal(numbers, folds.numbers(block))

@@ -22,7 +22,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
 )
-from skacv.dask.summary import summarised
+from skacv.dask.summary import summarise
 
 N_ROWS, N_COLUMNS = 900, 5
 PATHS = "coef_path_", "train_path_", "risk_path_", "cv_path_", "loo_path_"
@@ -122,7 +122,7 @@ def test_a_worker_that_is_killed(client, data, tmp_path):
         return block
 
     rows = da.from_array(X, (100, 5)).map_blocks(dying_once, dtype=X.dtype, meta=X[:0])
-    found = summarised(rows, da.from_array(y, 100), None, n_folds=4, n_sampled=50)
+    found = summarise(rows, da.from_array(y, 100), None, n_folds=4, n_sampled=50)
     assert marker.exists()
     expected = RowSummary(n_folds=4, n_sampled=50).fit(X, y)
     assert found.n_samples_seen_ == N_ROWS
@@ -136,6 +136,6 @@ def test_blocks_of_unknown_size(data):
     rows = da.concatenate(
         [da.from_delayed(size(k), (np.nan, N_COLUMNS), X.dtype) for k in (0, 300, 600)]
     )
-    found = summarised(rows, da.from_array(y, 300), None, n_folds=4, n_sampled=50)
+    found = summarise(rows, da.from_array(y, 300), None, n_folds=4, n_sampled=50)
     expected = RowSummary(n_folds=4, n_sampled=50).fit(X, y)
     np.testing.assert_array_equal(found.sampled_indices_, expected.sampled_indices_)

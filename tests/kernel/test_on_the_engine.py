@@ -16,7 +16,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from tests.internals import clipped_probabilities, without_rows
+from tests.internals import clip_probabilities, without_rows
 from tests.kernel.brute_force import kernel_matrix
 
 GAMMA = 0.2
@@ -294,7 +294,7 @@ def test_without_held_out_rows_probabilities_are_the_codes_estimated(n_classes, 
             expected = expected / expected.sum()
         np.testing.assert_allclose(probability, expected, atol=1e-12)
     np.testing.assert_array_equal(found.argmax(axis=1), model.predict(X))
-    np.testing.assert_allclose(clipped_probabilities(np.full((1, 3), -1.0)), 1 / 3)
+    np.testing.assert_allclose(clip_probabilities(np.full((1, 3), -1.0)), 1 / 3)
 
 
 def test_in_a_pipeline_the_log_loss_stops_itself():

@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
 )
 from skacv.kernel import scales
-from tests.internals import halved, scale_gamma, solver_on, squared_distances
+from tests.internals import halve_runs, scale_gamma, solver_on, squared_distances
 from tests.runs import fitted_attributes
 
 
@@ -31,7 +31,7 @@ FOLDS = list(KFold(4, shuffle=True, random_state=3).split(np.arange(120)))
 
 def test_it_is_the_best_of_plain_runs_by_the_same_folds(data, set_globals):
     # All scales go all the way.
-    set_globals(halved=partial(halved, n_updates=200))
+    set_globals(halve_runs=partial(halve_runs, n_updates=200))
     model = KernelEigenProRegressor(cv=FOLDS, random_state=0).fit(*data)
     own = scale_gamma("rbf", data[0], np.ones(len(data[0])))
     np.testing.assert_allclose(model.gammas_, own * np.array(scales.FACTORS))

@@ -32,24 +32,24 @@ NAMES = ("n_features_in_", "feature_names_in_")
 # ---------------------------------------------------------------------- rows
 
 
-def validated_rows(estimator, X, **settings):
+def validate_rows(estimator, X, **settings):
     """Rows as scikit-learn validates them, in floating point; sparse ones are CSR."""
     arguments = {"dtype": [np.float64, np.float32]}
     if type(X) is not np.ndarray or X.dtype.kind not in NUMBERS:
-        X, arguments = _to_validate(estimator, X)
+        X, arguments = _prepare_rows(estimator, X)
     with names_infinite_columns(X):
         X = validate_data(estimator, X, **arguments | settings)
-    return _in_floating_point(X) if sparse.issparse(X) else X
+    return _cast_to_floats(X) if sparse.issparse(X) else X
 
 
-def validated_data(estimator, X, y, **settings):
+def validate_rows_and_target(estimator, X, y, **settings):
     """Rows, targets in NumPy, and names of columns; sets nothing on the estimator."""
     of_classes = is_classifier(estimator)
     arguments = {"dtype": [np.float64, np.float32]}
     if type(y) is not np.ndarray or y.dtype.kind == "O":
         y = target_array(y)
     if type(X) is not np.ndarray or X.dtype.kind not in NUMBERS:
-        X, arguments = _to_validate(estimator, X)
+        X, arguments = _prepare_rows(estimator, X)
     if y is not None:  # scikit-learn says that it must be given
         check_target(y, of_classes, settings.get("multi_output", False))
     holder = object.__new__(type(estimator))
@@ -57,7 +57,7 @@ def validated_data(estimator, X, y, **settings):
     arguments |= {"y_numeric": not of_classes, **settings}
     with names_infinite_columns(X):
         X, y = validate_data(holder, X, y, **arguments)
-    return _in_floating_point(X) if sparse.issparse(X) else X, y, names_of(holder)
+    return _cast_to_floats(X) if sparse.issparse(X) else X, y, names_of(holder)
 
 
 def names_of(estimator):
@@ -69,13 +69,13 @@ def names_of(estimator):
     return names
 
 
-def _to_validate(estimator, X):
+def _prepare_rows(estimator, X):
     """Rows that scikit-learn can validate, and the arguments for that."""
     X = frame_of_arrow(X)
     check_columns(X)
     namespace = namespace_of(X) if is_foreign(X) else np
     takes_sparse = get_tags(estimator).input_tags.sparse
-    return summed(X), {
+    return sum_duplicates(X), {
         "dtype": [namespace.float64, namespace.float32],
         "accept_sparse": "csr" if takes_sparse else False,
     }
@@ -87,7 +87,7 @@ def frame_of_arrow(X):
     return X.to_pandas() if is_of_arrow else X
 
 
-def summed(X):
+def sum_duplicates(X):
     """A sparse matrix that stores each entry once, in the format of the one passed.
 
     A table of Arrow becomes a DataFrame.
@@ -103,9 +103,9 @@ def summed(X):
     return X
 
 
-def _in_floating_point(X):
+def _cast_to_floats(X):
     """A validated matrix; a DataFrame of sparse columns keeps the dtype of these."""
-    return summed(X if X.dtype.kind == "f" else X.astype(np.float64))
+    return sum_duplicates(X if X.dtype.kind == "f" else X.astype(np.float64))
 
 
 def has_sparse_columns(X):
@@ -418,7 +418,7 @@ def check_complete(y):
         )
 
 
-def validated_target(y, of_classes):
+def validate_target(y, of_classes):
     """Targets alone: labels, or finite numbers."""
     y = target_array(y)
     check_target(y, of_classes)
@@ -464,7 +464,7 @@ def check_one_type(labels, name):
 # --------------------------------------------------------- weights and groups
 
 
-def validated_weights(sample_weight, n_rows):
+def validate_weights(sample_weight, n_rows):
     """A weight for every row, in double precision; ones for None."""
     if sample_weight is None:
         return np.ones(n_rows)
@@ -496,7 +496,7 @@ def rows_that_count(sample_weight, n_rows):
 
     Shapes: sample_weight (n_rows,), a number or None; both returned (n_counted,).
     """
-    weights = validated_weights(sample_weight, n_rows)
+    weights = validate_weights(sample_weight, n_rows)
     rows = np.flatnonzero(weights)
     if not rows.size:
         raise ValueError("sample_weight is zero on all rows.")
@@ -504,7 +504,7 @@ def rows_that_count(sample_weight, n_rows):
     return rows, None if (weights == weights[0]).all() else weights
 
 
-def with_stand_ins(weights, *arrays):
+def replace_weightless_rows(weights, *arrays):
     """Arrays of which rows of weight zero are copies of another row.
 
     Nobody reads them: labels, levels and numbers that no other row has are none, and
@@ -528,7 +528,7 @@ def copies_of(weights):
     return copies if are_whole else np.ones(len(weights))
 
 
-def validated_groups(groups, n_rows):
+def validate_groups(groups, n_rows):
     """The group of every row, for splitters."""
     check_is_no_name(groups, "groups")
     groups = _as_array(on_host(groups), "groups")

@@ -32,26 +32,26 @@ class RowSpaceData(ColumnData):
         return self.problem.design.basis
 
     def coefficients(self, coef):
-        return super().coefficients(self._in_basis(coef, self.basis.T))
+        return super().coefficients(self._change_basis(coef, self.basis.T))
 
     def iterates(self, coef_path, intercept_path):
         """Iterates from scikit-learn's shapes, projected on the space."""
         coef = super().iterates(coef_path, intercept_path)
-        return self._in_basis(coef, self.basis)
+        return self._change_basis(coef, self.basis)
 
     def without_rows(self, coef, shift, k):
-        coef = self._in_basis(coef[:, :, None], self.basis.T)
+        coef = self._change_basis(coef[:, :, None], self.basis.T)
         return super().without_rows(coef[:, :, 0], shift, k)
 
     def holds_record(self, record):
         """Whether recorded iterates lie in the space, up to a thousand roundings."""
         path = record.iterates
         coef = super().iterates(path.coef, path.intercept)
-        back = self._in_basis(self._in_basis(coef, self.basis), self.basis.T)
+        back = self._change_basis(self._change_basis(coef, self.basis), self.basis.T)
         tolerance = 1e3 * np.finfo(self.dtype).eps
         return np.abs(coef - back).max() <= tolerance * np.abs(coef).max()
 
-    def _in_basis(self, coef, matrix):
+    def _change_basis(self, coef, matrix):
         """Iterates (t, n, n_outputs) of one basis in another, in one product."""
         n_kept = len(matrix)
         outputs = np.moveaxis(coef[:, :n_kept], 1, 2)

@@ -22,9 +22,9 @@ from ...optim.moments import (
     shifted,
     varying,
 )
-from .checks import check_sizes, names_of, validated_data, validated_weights
+from .checks import check_sizes, names_of, validate_rows_and_target, validate_weights
 from .row_blocks import blocks_of
-from .sampled_rows import as_sample, drawn, hashed, may_be_drawn
+from .sampled_rows import as_sample, draw_sample, hash_numbers, may_be_drawn
 
 # Moments of more columns take longer than runs on the rows, and gigabytes.
 MAX_COLUMNS = 5000
@@ -148,7 +148,7 @@ class RowSummary(BaseEstimator):
                     f"Block {number} is not (X, y) or (X, y, sample_weight): pass an "
                     "iterable of such tuples, or arrays to fit."
                 )
-            with_block(summary, number, *block)
+            add_block(summary, number, *block)
             if progress is not None:
                 progress(summary.n_samples_seen_)
         if not hasattr(summary, "_n_rows"):
@@ -205,7 +205,7 @@ class RowSummary(BaseEstimator):
         self : object
         """
         summary = RowSummary(self.n_folds, self.n_sampled)
-        vars(self).update(vars(summary._with_rows(X, y, sample_weight)))
+        vars(self).update(vars(summary._add_rows(X, y, sample_weight)))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -241,19 +241,19 @@ class RowSummary(BaseEstimator):
             If the rows do not match those so far in columns or targets, are not finite,
             or were added before. The summary is then unchanged.
         """
-        return self._with_rows(X, y, sample_weight, first_row)
+        return self._add_rows(X, y, sample_weight, first_row)
 
-    def _with_rows(self, X, y, sample_weight, first_row=None):
+    def _add_rows(self, X, y, sample_weight, first_row=None):
         is_first = not hasattr(self, "_moments")
-        X, y, names = validated_data(
+        X, y, names = validate_rows_and_target(
             self, on_host(X), y, reset=is_first, multi_output=True
         )
-        weights = validated_weights(sample_weight, len(y))
+        weights = validate_weights(sample_weight, len(y))
         self._check_columns(X, y, is_first)
         check_sizes(X, y)
         ranges = NO_ROWS if is_first else self._ranges
         first = _first_of(first_row, ranges)
-        ranges = joined_ranges(ranges, [[first, first + X.shape[0]]])
+        ranges = join_ranges(ranges, [[first, first + X.shape[0]]])
         if is_first:
             vars(self).update(_nothing(self.n_folds, names, y))
         self._ranges = ranges
@@ -286,13 +286,13 @@ class RowSummary(BaseEstimator):
             return
         self._n_rows += len(numbers)
         self._largest_weight = max(self._largest_weight, float(weights.max()))
-        priorities = hashed(numbers, seed=2)
+        priorities = hash_numbers(numbers, seed=2)
         drawable = may_be_drawn(self._sample, priorities, self.n_sampled)
         rows = dense_rows(X[drawable], target[drawable])
         rows = as_sample(
             numbers[drawable], priorities[drawable], weights[drawable], rows
         )
-        self._sample, dropped = drawn(self._sample, rows, self.n_sampled)
+        self._sample, dropped = draw_sample(self._sample, rows, self.n_sampled)
         self._add_moments(dropped)
         is_rest = np.ones(len(numbers), dtype=bool)
         is_rest[drawable] = False
@@ -335,10 +335,12 @@ class RowSummary(BaseEstimator):
             vars(self).update(vars(deepcopy(summary)))
             return self
         self._check_mergeable(summary)
-        self._ranges = joined_ranges(self._ranges, summary._ranges)
+        self._ranges = join_ranges(self._ranges, summary._ranges)
         for moments, added in zip(self._moments, summary._moments):
             moments.add(added.weight, added.mean, added.scatter)
-        self._sample, dropped = drawn(self._sample, summary._sample, self.n_sampled)
+        self._sample, dropped = draw_sample(
+            self._sample, summary._sample, self.n_sampled
+        )
         self._add_moments(dropped)
         self._n_rows += summary._n_rows
         self.n_samples_seen_ += summary.n_samples_seen_
@@ -372,7 +374,7 @@ class RowSummary(BaseEstimator):
         ndarray of int, shape (n,)
         """
         group, index = np.divmod(numbers, self.n_folds)
-        shift = (hashed(group, seed=1) % np.uint64(self.n_folds)).astype(np.int64)
+        shift = (hash_numbers(group, seed=1) % np.uint64(self.n_folds)).astype(np.int64)
         return (index + shift) % self.n_folds
 
     @property
@@ -440,10 +442,10 @@ class RowSummary(BaseEstimator):
         (2,)
         """
         check_is_fitted(self)
-        scaler = fitted_scaler(self)
-        return scaler, self._mapped(scaler.mean_, scaler.scale_)
+        scaler = fit_scaler(self)
+        return scaler, self._map_columns(scaler.mean_, scaler.scale_)
 
-    def _mapped(self, mean, scale_of_columns):
+    def _map_columns(self, mean, scale_of_columns):
         """The same summary for columns (x - mean) / scale."""
         n_columns, width = self.n_features_in_, self.n_features_in_ + self._n_targets
         shift, scale = np.zeros(width), np.ones(width)
@@ -468,7 +470,7 @@ class RowSummary(BaseEstimator):
         return tags
 
 
-def with_block(summary, number, *block, first_row=None):
+def add_block(summary, number, *block, first_row=None):
     """A summary with one more block of rows; errors name the number of the block."""
     try:
         return summary.partial_fit(*block, first_row=first_row)
@@ -488,7 +490,7 @@ def _first_of(first_row, ranges):
     return int(first_row)
 
 
-def joined_ranges(ranges, added):
+def join_ranges(ranges, added):
     """Numbers of rows as ranges in order, of which none adjoins another.
 
     Shapes: ranges, added, returned (n_ranges, 2), first row and row after the last.
@@ -522,7 +524,7 @@ def _nothing(n_folds, names, y):
     }
 
 
-def fitted_scaler(summary):
+def fit_scaler(summary):
     """A StandardScaler fitted to all rows of a summary."""
     scaler, columns = StandardScaler(), slice(summary.n_features_in_)
     total = summary._total()

@@ -20,7 +20,7 @@ def as_sample(numbers, priorities, weights, rows):
     return sample
 
 
-def drawn(sample, rows, size):
+def draw_sample(sample, rows, size):
     """A sample of that size of a sample and more rows, in their order; and the rest."""
     together = np.concatenate([sample, rows])
     order = np.argsort(together["priority"])
@@ -37,7 +37,7 @@ def may_be_drawn(sample, priorities, size):
     return np.arange(len(priorities))
 
 
-def hashed(numbers, seed):
+def hash_numbers(numbers, seed):
     """A random number of 64 bits for every number: SplitMix64 (Steele et al. 2014)."""
     with np.errstate(over="ignore"):
         z = numbers.astype(np.uint64) * np.uint64(2) + np.uint64(seed)

@@ -23,7 +23,7 @@ class AsPassed:
 
     mean, scale, centers = 0.0, 1.0, False
 
-    def applied(self, X):
+    def apply(self, X):
         return X
 
     def to_passed(self, coef, intercept):
@@ -67,7 +67,7 @@ class Standardized:
             scale /= np.where(is_constant, 1.0, shares) ** 0.25
         return cls(mean * centers, scale, centers, not is_sparse_auto)
 
-    def applied(self, X):
+    def apply(self, X):
         """The columns of a run, a new array."""
         dtype = dtype_of(X)
         if sparse.issparse(X):

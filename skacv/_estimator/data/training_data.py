@@ -12,7 +12,12 @@ from ...optim.arrays import design_of
 from ...optim.constant import WithConstant
 from ...optim.namespaces import is_on_device, namespace_of, rows_in
 from ...optim.problem import Problem
-from .checks import check_sizes, validated_data, validated_rows, validated_weights
+from .checks import (
+    check_sizes,
+    validate_rows,
+    validate_rows_and_target,
+    validate_weights,
+)
 from .standardized import AS_PASSED, AsPassed, Standardized
 
 
@@ -179,25 +184,25 @@ class Samples:
         """The same samples with their columns standardised, by weights of the rows."""
         check_sizes(self.X, self.y)
         columns = Standardized.of(self.X, weights, has_intercept, standardize)
-        return replace(self, X=columns.applied(self.X), columns=columns)
+        return replace(self, X=columns.apply(self.X), columns=columns)
 
     @property
     def n_samples(self):
         return self.passed.shape[0]
 
 
-def validated(estimator, X, y, sample_weight, **checks):
+def validate_samples(estimator, X, y, sample_weight, **checks):
     """Validated samples of positive weight, with y and weights in NumPy."""
     if not estimator._follows_X:
         X = on_host(X)
     keeps_rows = estimator._keeps_rows(X)
-    X, y, names = validated_data(
+    X, y, names = validate_rows_and_target(
         estimator, X, y, ensure_min_samples=2, copy=keeps_rows, **checks
     )
     if sample_weight is None:
         weights = np.ones(len(y))
     else:
-        weights = validated_weights(sample_weight, len(y))
+        weights = validate_weights(sample_weight, len(y))
     if keeps_rows:  # copies, as of X, since a caller may reuse the arrays
         y, weights = y.copy(), weights.copy()
     rows, passed = np.flatnonzero(weights > 0), X
@@ -288,7 +293,7 @@ def new_rows(fitted, X):
     check_usable(fitted)
     if not fitted._follows_X:
         X = on_host(X)
-    return validated_rows(fitted, X, reset=False)
+    return validate_rows(fitted, X, reset=False)
 
 
 def are_equal(X, Z):

@@ -13,7 +13,7 @@ from ...records.descriptors import recorded
 from ...records.record import Record
 from ..data.training_data import LEFT_BY_FITS, RUNS, check_usable, replace_fitted
 from ..delegation import SaysWhyMissing
-from ..devices import in_numpy
+from ..devices import convert_to_numpy
 from .held_out import OfOneIterate, RunningPath
 from .left_out import held_out_rows, held_out_scores
 from .readers import ESTIMATES
@@ -151,7 +151,7 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
         small = copy(self)
         for name in LEFT_BY_FITS:
             vars(small).pop(name, None)
-        in_memory = copy(in_numpy(small))
+        in_memory = copy(convert_to_numpy(small))
         for estimate in in_memory._estimates_of_residuals() if intervals else ():
             in_memory._keep_residuals(estimate)
         in_use = in_memory.record_.in_use if intervals else {}
@@ -239,7 +239,7 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
             if not isinstance(path, RunningPath):
                 continue
             if not path.reads_rows or prod(path.shape) <= most:
-                stored = replace(held_out, prediction=path.stored())
+                stored = replace(held_out, prediction=path.load())
                 self.record_ = self.record_.with_estimates({name: stored})
             elif self.record_.data is None:
                 self._keep_residuals(ESTIMATES[name])
@@ -273,8 +273,8 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
             )
         return held_out
 
-    def _chosen(self, t):
-        """A copy as :func:`chosen_iterate`."""
+    def _use_iterate(self, t):
+        """A copy as :func:`use_iterate`."""
         chosen = copy(self)
         chosen.record_ = replace(self.record_, iteration=t)
         for name, held_out in self.record_.estimates.items():
@@ -292,14 +292,14 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
         return chosen.at_iteration(t)
 
 
-def chosen_iterate(estimator, t):
+def use_iterate(estimator, t):
     """A fitted copy that uses iterate t, and keeps held-out predictions of no other."""
     if isinstance(estimator, HoldsRecord):
-        return estimator._chosen(t)
+        return estimator._use_iterate(t)
     return estimator.at_iteration(t)
 
 
-def without_record(estimator, intervals):
+def drop_record_of(estimator, intervals):
     """A fitted copy of an estimator without its record, if that can be dropped."""
     if not hasattr(estimator, "drop_record"):
         return estimator
@@ -309,7 +309,7 @@ def without_record(estimator, intervals):
 def split_record(estimator):
     """A fitted estimator without its record, which a pickle would make smaller, and it.
 
-    :func:`with_record` puts them together again, such as in another process.
+    :func:`attach_record` puts them together again, such as in another process.
     """
     record, rest = None, copy(estimator)
     if isinstance(estimator, HoldsRecord):
@@ -317,7 +317,7 @@ def split_record(estimator):
     return rest, record
 
 
-def with_record(estimator, record):
+def attach_record(estimator, record):
     """A fitted copy of an estimator, with this record, or None for what it is."""
     whole = copy(estimator)
     if record is not None:
@@ -325,7 +325,7 @@ def with_record(estimator, record):
     return whole
 
 
-def checked_iterate(estimator, t):
+def check_iterate(estimator, t):
     """The number of an iterate that is kept, counted from the start."""
     check_usable(estimator)
     n_rows = estimator.n_iter_ + 1

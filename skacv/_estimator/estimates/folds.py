@@ -30,7 +30,7 @@ from ...records.held_out import HeldOut
 from ...risk.held_out_rows import error_of_repeats, mean_with_error, units_of
 from ...risk.left_out.replicas import leave_folds_out
 from ..collections import is_collection
-from ..data.checks import validated_groups
+from ..data.checks import validate_groups
 from ..data.training_data import positions
 from .held_out import HeldOutPath
 from .left_out import mean_losses, parallel_blocks
@@ -158,10 +158,10 @@ def splitter_of(estimator, y, params):
         cv = pairs_of(cv)
     is_of_classes, groups = is_classifier(estimator), None
     if "groups" in params:
-        labels = validated_groups(params["groups"], _num_samples(y))
+        labels = validate_groups(params["groups"], _num_samples(y))
         params = {**params, "groups": labels}
         groups = np.unique(labels, return_inverse=True)[1]
-        cv = _for_groups(cv, is_of_classes)
+        cv = _choose_for_groups(cv, is_of_classes)
     splitter = check_cv(cv, y, classifier=is_of_classes)
     if _takes_groups(splitter) and "groups" not in params:
         raise ValueError(
@@ -194,7 +194,7 @@ def _takes_groups(splitter):
     return bool(get_routing_for_object(splitter).split.requests.get("groups"))
 
 
-def _for_groups(cv, is_of_classes):
+def _choose_for_groups(cv, is_of_classes):
     """The splitter of ``cv``, or an error, where ``fit`` is passed groups."""
     if isinstance(cv, Integral):
         return ShuffledFolds(is_of_classes, None, int(cv), has_groups=True)
@@ -211,7 +211,7 @@ def _for_groups(cv, is_of_classes):
     return cv
 
 
-def asked_folds(estimator, X, y, samples, params):
+def list_folds(estimator, X, y, samples, params):
     """The folds of ``cv`` as rows of the problem, none without ``cv``; groups.
 
     Shapes: groups (n_samples,).

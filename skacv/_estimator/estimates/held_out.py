@@ -16,7 +16,7 @@ from ...risk.held_out_rows import (
     mean_with_error,
     units_of,
 )
-from ..data.checks import validated_target
+from ..data.checks import validate_target
 
 
 class RunningPath(ArrayPath):
@@ -27,7 +27,7 @@ class RunningPath(ArrayPath):
     # Whether predictions are computed from rows of X when they are read.
     reads_rows: bool
 
-    def stored(self):
+    def load(self):
         """These predictions as values in memory."""
         return StoredPath(np.asarray(self))
 
@@ -95,7 +95,7 @@ class HeldOutLosses:
     of: Callable
     n_outputs: int = 1
 
-    def within(self, samples):
+    def restrict_to(self, samples):
         """The losses of some samples only."""
         kept = np.isin(self.rows, samples)
         return replace(
@@ -163,7 +163,7 @@ def held_out_losses_of(estimator, estimate, y):
     rows = np.hstack(indices)
     folds = np.repeat(np.arange(len(indices)), [*map(np.size, indices)])
     weights = record.weights[rows]
-    y = validated_target(y, is_classifier(estimator))
+    y = validate_target(y, is_classifier(estimator))
     target = estimator._target(y)[rows]
 
     def of(iterates):

@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from ..._compat import available_if
 from ..data.checks import is_indicator
 from ..data.labels import indicator_of, label_of
-from ..devices import in_numpy
+from ..devices import convert_to_numpy
 from .terms import terms_of
 
 
@@ -58,7 +58,7 @@ class HeldOutPredictor:
     @classmethod
     def from_model(cls, model, values, t):
         """The predictor of the held-out rows by iterate ``t`` of a fitted model."""
-        model, probability = in_numpy(model), None
+        model, probability = convert_to_numpy(model), None
         response = getattr(model, "_held_out_response", None)
         if response is None:  # a class from outside, as docs/extending.md asks of it
             has_shares = np.ndim(values) == 2 and is_classifier(model)

@@ -208,17 +208,17 @@ class WithoutPenalty:
     def _minimum(self):
         data, X = self._fitted.record_.data, self._features.X
         target = data.observed.target.astype(np.float64) + data.offset
-        return Unpenalised.of(self._with_constant(X), target, data.problem.loss)
+        return Unpenalised.of(self._add_constant(X), target, data.problem.loss)
 
     def of_columns(self, indices, iterations, on_true_scale):
         """Coefficients at some places, as :meth:`ByDirections.of_columns`."""
         runs = [RecordedRun.of(self._fitted, t) for t in iterations]
         X = self._features.X
         n_features = X.shape[1]
-        rows = self._with_constant(np.eye(n_features), constant=0.0)
+        rows = self._add_constant(np.eye(n_features), constant=0.0)
         if self._features.has_intercept:
             zero = self._features.from_middle(np.zeros((1, n_features)))
-            rows = np.concatenate([rows, self._with_constant(zero)])
+            rows = np.concatenate([rows, self._add_constant(zero)])
         rows = rows[indices]
         determined = self._minimum.basis.determines(rows)
         determined &= ~self._features.are_constant(indices)
@@ -233,14 +233,14 @@ class WithoutPenalty:
     def of_rows(self, rows, iteration):
         """Means of rows (n_asked, n_features), as :meth:`ByDirections.of_rows`."""
         run = RecordedRun.of(self._fitted, iteration)
-        centred = self._with_constant(self._features.from_middle(rows))
+        centred = self._add_constant(self._features.from_middle(rows))
         determined = self._minimum.basis.determines(centred)
         _warn_of_rows(determined)
         coef, intercept = run.coef[:-1], run.coef[-1]
         means = self._minimum.debiased(rows @ coef + intercept, centred)
         return means.where(determined)
 
-    def _with_constant(self, rows, constant=1.0):
+    def _add_constant(self, rows, constant=1.0):
         if not self._features.has_intercept:
             return rows
         return np.column_stack([rows, np.full(len(rows), constant)])

@@ -18,7 +18,7 @@ from ..data.labels import (
     probabilities_of,
     targets_of,
 )
-from ..data.training_data import EncodedTarget, validated
+from ..data.training_data import EncodedTarget, validate_samples
 from ..devices import of_rows
 from ..docstrings import SETS, documented
 from ..parameters import takes_coverage
@@ -31,9 +31,9 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     _held_out_response = "decision_function"
 
-    def _encoded_samples(self, X, y, sample_weight):
+    def _encode_samples(self, X, y, sample_weight):
         """Validated samples, and their classes as the loss needs them."""
-        samples = validated(self, X, y, sample_weight)
+        samples = validate_samples(self, X, y, sample_weight)
         classes, label = classes_of(self, samples.y)
         class_weight = class_weights(
             self.class_weight, classes, samples.y, samples.weights

@@ -109,9 +109,9 @@ class Nodewise:
 
         Shapes: X (n_rows, n_columns).
         """
-        scaled, _ = _of_unit_size(X)
+        scaled, _ = _scale_to_unit_size(X)
         parts = ((X[:, j], np.delete(scaled, j, axis=1)) for j in columns)
-        directions, shares = _by_lassos(X, parts, len(columns), alpha)
+        directions, shares = _solve_lassos(X, parts, len(columns), alpha)
         alike = columns[shares < least_left].tolist()
         if alike:
             warn(
@@ -128,7 +128,7 @@ class Nodewise:
 
         Shapes: X (n_rows, n_columns); rows (n_asked, n_columns).
         """
-        scaled, scale = _of_unit_size(X)
+        scaled, scale = _scale_to_unit_size(X)
 
         def parts():
             for row in rows:
@@ -139,7 +139,7 @@ class Nodewise:
                 column = scaled @ (direction / (direction @ direction or 1.0))
                 yield column, scaled - np.outer(column, direction)
 
-        directions, shares = _by_lassos(X, parts(), len(rows), alpha)
+        directions, shares = _solve_lassos(X, parts(), len(rows), alpha)
         alike = np.flatnonzero(shares < least_left).tolist()
         if alike:
             warn(
@@ -156,7 +156,7 @@ class Nodewise:
         return by_strength.of_labels(of_labels(X, labels, scores))
 
 
-def _by_lassos(X, parts, n_asked, factor):
+def _solve_lassos(X, parts, n_asked, factor):
     """Directions by a lasso of each column on its regressors, and how much they share.
 
     Shares are the inner products of column and residual, over the square of the column.
@@ -196,7 +196,7 @@ def _remedy(X):
     return "use covariance='sample', " if n_rows > n_columns + 1 else ""
 
 
-def _of_unit_size(X):
+def _scale_to_unit_size(X):
     """Columns divided by the roots of their mean squares, and these roots."""
     scale = np.sqrt((X**2).mean(axis=0))
     return X / np.where(scale > 0, scale, 1.0), scale

@@ -151,8 +151,8 @@ def _expected_sizes(fitted, X, predictions, held_out, method):
     if estimate is None or estimate.indices is None or not _keeps_rows(fitted):
         return sizes_by_prediction(held_out, predictions)
     samples, residuals = np.hstack(estimate.indices), held_out.residuals
-    rows, X = on_kept_columns(fitted, samples, X)
-    forest = partial(fitted_sizes, seed=fitted.record_.seed, n_jobs=fitted.n_jobs)
+    rows, X = select_kept_columns(fitted, samples, X)
+    forest = partial(fit_sizes, seed=fitted.record_.seed, n_jobs=fitted.n_jobs)
     units = samples if held_out.units is None else held_out.units
     by_target = [
         (
@@ -167,7 +167,7 @@ def _expected_sizes(fitted, X, predictions, held_out, method):
     )
 
 
-def on_kept_columns(fitted, samples, X):
+def select_kept_columns(fitted, samples, X):
     """Some training rows and the rows of X, on the columns that fit has kept."""
     X, data = to_numpy(new_rows(fitted, X)), fitted.record_.data
     design = data.observed.design
@@ -175,7 +175,7 @@ def on_kept_columns(fitted, samples, X):
         return to_numpy(rows_in(fitted.X_fit_, samples)), X
     features = design.features if data.has_constant else design
     rows = to_numpy(rows_in(features.X, data.rows_of_samples(samples)))
-    return rows, data.columns.applied(X)
+    return rows, data.columns.apply(X)
 
 
 def _jackknife_plus(fitted, X, held_out, ranks):
@@ -252,7 +252,7 @@ def interval_methods():
     return first | built_in | estimates
 
 
-def fitted_sizes(X, residuals, seed, n_jobs=None):
+def fit_sizes(X, residuals, seed, n_jobs=None):
     """A forest that predicts the size of residuals, given a row.
 
     Shapes: X (n_rows, n_features); residuals (n_rows,).

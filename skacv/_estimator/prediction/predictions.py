@@ -14,9 +14,9 @@ from ...optim.losses import SquaredError
 from ...optim.namespaces import dtype_of, is_on_device
 from ...records.descriptors import recorded
 from ..collections import block_by_block, staged_block_by_block
-from ..data.checks import validated_target, validated_weights
-from ..data.training_data import EncodedTarget, check_usable, new_rows, validated
-from ..devices import converted, of_rows
+from ..data.checks import validate_target, validate_weights
+from ..data.training_data import EncodedTarget, check_usable, new_rows, validate_samples
+from ..devices import convert_to, of_rows
 from ..docstrings import INTERVALS, documented
 from ..estimates.left_out import coefficients_without_rows
 from ..parameters import takes_coverage
@@ -56,9 +56,9 @@ class HasStagedLoss(RecordsTrajectory):
             than in fit, or all weights are zero.
         """
         check_usable(self)
-        y = validated_target(y, is_classifier(self))
+        y = validate_target(y, is_classifier(self))
         check_consistent_length(X, y)
-        weights = validated_weights(sample_weight, len(y))
+        weights = validate_weights(sample_weight, len(y))
         if not weights.any():
             raise ValueError("sample_weight is zero on all rows.")
         target = self._target(y)
@@ -94,7 +94,7 @@ class RecordedModel(HasStagedLoss):
 
     def __sklearn_array_api_convert__(self, converter):
         """The estimator with its fitted arrays moved by scikit-learn."""
-        return converted(self, converter)
+        return convert_to(self, converter)
 
     def _response(self, X):
         """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
@@ -193,9 +193,11 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """The loss for targets (n_rows, n_outputs), and fitted attributes."""
         return SquaredError(), {}
 
-    def _encoded_samples(self, X, y, sample_weight):
+    def _encode_samples(self, X, y, sample_weight):
         """Validated samples, and their targets as the loss takes them."""
-        samples = validated(self, X, y, sample_weight, multi_output=self._multi_output)
+        samples = validate_samples(
+            self, X, y, sample_weight, multi_output=self._multi_output
+        )
         target = self._target(samples.y)
         loss, names = self._loss_of(target, samples.weights)
         loss.check_target(target)

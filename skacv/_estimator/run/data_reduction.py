@@ -37,7 +37,7 @@ def reduce_data(estimator, task, data, folds):
     for phase in recorded.phases if recorded is not None else ():
         updates.append(phase.first_update)
     if n_rows < n_features:
-        rotated = _in_row_space(estimator, task, data, folds, updates)
+        rotated = _reduce_to_row_space(estimator, task, data, folds, updates)
         return (data if rotated is None else rotated), folds
     # Many more rows than columns: few rows with the same moments.
     needs_rows = not spec.is_quadratic or estimator.keep_data
@@ -48,13 +48,13 @@ def reduce_data(estimator, task, data, folds):
         n_products = 2 * n_updates * (1 + len(folds)) * n_outputs
         cost = n_rows * (n_features + n_outputs) ** 2
         if n_products * data.problem.design.n_stored > cost:
-            reduced = on_pseudo_rows(data, folds)
+            reduced = reduce_to_pseudo_rows(data, folds)
             if reduced is not None:
                 return reduced
     return data, folds
 
 
-def _in_row_space(estimator, task, data, folds, updates):
+def _reduce_to_row_space(estimator, task, data, folds, updates):
     """Data in a basis of their rows; None if that is another run, or saves no time."""
     # Folds that scale columns for themselves each have a row space of their own.
     recorded = task.recorded
@@ -152,7 +152,7 @@ class PseudoRowData(ColumnData):
         return self._held_out
 
 
-def on_pseudo_rows(data, folds):
+def reduce_to_pseudo_rows(data, folds):
     """Data with the squared error, and folds, on few rows with the same moments."""
     # None: these are more than a quarter of the rows, or moments have few digits.
     problem = data.problem

@@ -36,7 +36,7 @@ class TrajectoryModel(CallbackSupportMixin, RecordsTrajectory, BaseEstimator):
     step_size_ = recorded(lambda record: record.step_size, "The step size of the run.")
     _loss = recorded(lambda record: record.loss, "The loss that was minimised.")
 
-    # A subclass defines ``_spec()``, a ModelSpec of its run, and ``_encoded_samples(X,
+    # A subclass defines ``_spec()``, a ModelSpec of its run, and ``_encode_samples(X,
     # y, sample_weight)``, which returns validated Samples and an EncodedTarget.
     _follows_X = True
     _run_type = FitRun

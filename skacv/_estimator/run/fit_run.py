@@ -23,11 +23,11 @@ from ..data.row_space import phases_on
 from ..data.training_data import TrainingData
 from ..estimates.folds import unseen_folds
 from ..estimates.readers import ESTIMATES, FinishedRun, read_estimates
-from ..parameters import are_same, snapshot, with_parameters_of
+from ..parameters import are_same, copy_parameters, snapshot
 from .plan import ModelSpec
 from .progress import FitProgress
 from .source import Source, source_of
-from .warm_start import as_recorded, starting_point
+from .warm_start import match_recorded, starting_point
 
 # Parameters that may change while a run continues.
 CHANGEABLE = (
@@ -104,7 +104,7 @@ class FitRun(Run):
         """Whether updates may go on from the last one."""
         return self.live is not None and self.live.is_whole
 
-    def _planned(self, n_updates):
+    def _phases_to(self, n_updates):
         """The phases up to an update, or to a later one that has been asked for."""
         check_n_updates(n_updates)
         check_is_whole(self.is_whole)
@@ -113,7 +113,7 @@ class FitRun(Run):
         return phases_up_to(self.plan, max(n_updates, self.n_asked))
 
     def go_on(self, n_updates=None, progress=None):
-        self._record, planned = None, self._planned(n_updates)
+        self._record, planned = None, self._phases_to(n_updates)
         self.n_asked = sum(phase.n_updates for phase in planned)
         if n_updates is not None:
             self.so_far = self.so_far or PathCache(self.live.n_planned)
@@ -214,7 +214,7 @@ class FitRun(Run):
         verbose = self.model.verbose
         if not (verbose or has_callbacks(model)):
             return None
-        planned, phases = self._planned(n_updates), self.live.phases
+        planned, phases = self._phases_to(n_updates), self.live.phases
         n_planned = sum(phase.n_updates for phase in self.plan)
         return FitProgress(
             model,
@@ -246,7 +246,7 @@ class FitRun(Run):
 
 def begin_fit(estimator, X, y, sample_weight, params, distances=None):
     """The run of a fit, before its first update, or one that a warm start continues."""
-    model, spec = with_parameters_of(estimator), estimator._spec()
+    model, spec = copy_parameters(estimator), estimator._spec()
     source = source_of(spec, X, y, sample_weight)
     former, settings = None, None
     if estimator.warm_start:
@@ -294,7 +294,7 @@ def new_run(kind, model, task, source, params, settings):
         start, done = starting_point(task.recorded, data)
     plan, side_runs = spec.plan(data, task.seed, folds), None
     if done:  # a record has no folds that could be continued
-        plan = as_recorded(plan, done, problem.design.dtype)
+        plan = match_recorded(plan, done, problem.design.dtype)
     else:
         side_runs = source.side_runs(data)
         if side_runs is None:

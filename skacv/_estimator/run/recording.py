@@ -10,7 +10,7 @@ from ..._warnings import warn
 from ...records.run import Run
 from ..data.training_data import check_usable
 from ..devices import of_record
-from ..estimates.fitted_state import MOST_KEPT, HoldsRecord, checked_iterate
+from ..estimates.fitted_state import MOST_KEPT, HoldsRecord, check_iterate
 from ..estimates.held_out import row_losses
 from ..estimates.terms import RunTerms
 from .advice import instead_of
@@ -188,7 +188,7 @@ class RecordsTrajectory(HoldsRecord):
             If there is no such iterate, or it was not kept (see
             :meth:`recorded_iterations`).
         """
-        t, stopped = checked_iterate(self, t), copy(self)
+        t, stopped = check_iterate(self, t), copy(self)
         stopped.record_ = self._record_at(self.record_, t)
         stopped._keep_predictions(MOST_KEPT)
         return stopped

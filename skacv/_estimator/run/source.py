@@ -11,21 +11,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import is_foreign, on_host
 from ...optim.run import LiveRun
-from ..collections import is_collection, on_workers
+from ..collections import import_dask_layer, is_collection
 from ..data.checks import shape_of
 from ..data.row_summary import RowSummary
 from ..data.training_data import EncodedTarget, Samples, are_equal
 from ..devices import devices_of
-from ..estimates.folds import asked_folds
+from ..estimates.folds import list_folds
 from ..estimates.left_out import check_loo
 from .plan import sees_moments_alone
 from .summary_data import (
     check_estimates,
     check_outputs,
-    folded_summary,
     n_folds_asked,
     n_folds_of,
     n_sampled_asked,
+    read_summary,
 )
 
 # Rows of Dask collections with more columns stay on their workers: their moments would
@@ -42,7 +42,7 @@ def source_of(spec, X, y, sample_weight):
         # A collection may not know its shape.
         if takes_moments_of(spec, X):
             return CollectionSummarySource(*passed)
-        return on_workers("fit").DaskSource(*passed)
+        return import_dask_layer("fit").DaskSource(*passed)
     if isinstance(X, RowSummary):
         return SummarySource(*passed)
     return ArraySource(*passed, shape_of(X), is_foreign=is_foreign(X))
@@ -114,7 +114,7 @@ class ArraySource(Source):
 
     def validate(self, model, spec):
         rows = self.X, self.y, self.sample_weight
-        samples, encoded = model._encoded_samples(*rows)
+        samples, encoded = model._encode_samples(*rows)
         self.samples, self.encoded, self.loss = samples, encoded, encoded.loss
         self.arrays = samples.rows, samples.y, encoded.weights, samples.passed
 
@@ -128,7 +128,7 @@ class ArraySource(Source):
         folds, groups = [], None
         if model.cv is not None or params:
             y = on_host(self.y)
-            folds, groups = asked_folds(model, self.X, y, self.samples, params)
+            folds, groups = list_folds(model, self.X, y, self.samples, params)
         data, folds = model._data_of(task, self.samples, self.encoded, folds)
         return data, folds, groups
 
@@ -177,7 +177,7 @@ class SummarySource(Source):
             )
         check_estimates(model, task.estimates, self.X)
         n_folds = n_folds_of(model.cv, self.X)
-        return *folded_summary(self.X, self.loss, model, n_folds), None
+        return *read_summary(self.X, self.loss, model, n_folds), None
 
 
 @dataclass(eq=False)
@@ -187,6 +187,6 @@ class CollectionSummarySource(SummarySource):
     def validate(self, model, spec):
         sizes = n_folds_asked(model), n_sampled_asked(model)
         rows = self.X, self.y, self.sample_weight
-        self.X = on_workers("summary").summarised(*rows, *sizes)
+        self.X = import_dask_layer("summary").summarise(*rows, *sizes)
         self.y = self.sample_weight = None
         super().validate(model, spec)

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def halved(n_runs, go_on, give_up, n_updates=25):
+def halve_runs(n_runs, go_on, give_up, n_updates=25):
     """Successive halving: the better half of the runs continues until one is left."""
     # ``go_on(number, n_updates)`` returns the least loss of a run, and whether it is
     # over. Returned are the last run, the least losses (n_runs,), whether it is over.

@@ -8,7 +8,7 @@ import numpy as np
 from ..._warnings import warn
 from ...optim.moments import shifted
 from ..data.checks import names_of
-from ..data.row_summary import RowSummary, fitted_scaler
+from ..data.row_summary import RowSummary, fit_scaler
 from ..data.standardized import AS_PASSED, Standardized
 from ..data.training_data import ColumnData
 from ..estimates.folds import ShuffledFolds
@@ -91,13 +91,13 @@ def n_sampled_asked(estimator):
     return default if isinstance(loo, bool | str) else max(loo, default)
 
 
-def folded_summary(summary, loss, estimator, n_folds):
+def read_summary(summary, loss, estimator, n_folds):
     """The data of a summary with the columns of a run, and the folds as their rows."""
     columns = AS_PASSED
     if estimator.standardize:
-        scaler, centers = fitted_scaler(summary), bool(estimator.fit_intercept)
+        scaler, centers = fit_scaler(summary), bool(estimator.fit_intercept)
         columns = Standardized(scaler.mean_ * centers, scaler.scale_, centers)
-        summary = summary._mapped(columns.mean, columns.scale)
+        summary = summary._map_columns(columns.mean, columns.scale)
     data, fold = summary_data(
         summary, loss, estimator.fit_intercept, n_folds > 1, columns
     )

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...optim import costs
 from ...risk.cost import is_cheap
-from ..collections import is_collection, on_workers
+from ..collections import import_dask_layer, is_collection
 from ..data.checks import shape_of
 from ..estimates.left_out import FEWEST_ROWS
 from ..estimates.terms import SECONDS_TO_READ, Limit, Price, RunTerms
@@ -33,7 +33,7 @@ class FitTerms(RunTerms):
     def loss(self, X, y):
         model, spec = self.model, self.model._spec()
         if is_collection(X) and not (spec.is_dual or takes_moments_of(spec, X)):
-            return on_workers("data").loss_on(model, y)
+            return import_dask_layer("data").loss_on(model, y)
         source = source_of(spec, X, y, None)
         source.validate(model, spec)
         return source.loss

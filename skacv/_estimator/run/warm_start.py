@@ -30,7 +30,7 @@ def starting_point(recorded, data):
     return path[recorded.iteration : recorded.iteration + 1], []
 
 
-def as_recorded(plan, done, dtype):
+def match_recorded(plan, done, dtype):
     """A plan with the numbers of recorded phases, where they differ by rounding."""
     # A reduced run may continue on other numbers, from which steps and strengths have
     # other last digits: two thirds of the digits have to agree.

@@ -13,7 +13,7 @@ from ..._estimator.collections import is_collection
 from ..._estimator.data.checks import has_missing, has_sparse_columns
 from ..._estimator.data.row_summary import RowSummary
 from ..._estimator.delegation import weights_for
-from ..._estimator.estimates.fitted_state import with_record
+from ..._estimator.estimates.fitted_state import attach_record
 from ..._estimator.parameters import are_same, is_auto
 from ..._estimator.run.recording import RecordsTrajectory
 from ..._warnings import warn
@@ -146,5 +146,5 @@ class EncodedTable:
         if not isinstance(fitted, RecordsTrajectory):  # a blend
             return pipeline
         names = pipeline.get_feature_names_out()
-        named = with_record(fitted, replace(fitted.record_, column_names=names))
+        named = attach_record(fitted, replace(fitted.record_, column_names=names))
         return TablePipeline.of_fitted(steps, named)

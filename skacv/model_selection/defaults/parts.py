@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import KFold
 
-from ..._estimator.data.checks import copies_of, validated_weights
+from ..._estimator.data.checks import copies_of, validate_weights
 from ..._estimator.delegation import weights_for
 from ..._estimator.parameters import set_parameters
-from ...tables.one_hot import distinct
+from ...tables.one_hot import make_distinct
 
 # Folds of training rows for weighted means of y.
 FOLDS = KFold(5, shuffle=True, random_state=0)
@@ -75,7 +75,7 @@ class Parts(TransformerMixin, BaseEstimator):
             if transformer != "passthrough":
                 part = transformer.get_feature_names_out(part)
             names += list(part)
-        return np.array(distinct(names), dtype=object)
+        return np.array(make_distinct(names), dtype=object)
 
 
 class TargetMeans(TransformerMixin, BaseEstimator):
@@ -110,7 +110,7 @@ class TargetMeans(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y, sample_weight=None):
         """Compute the means of all rows."""
-        weights = validated_weights(sample_weight, len(X))
+        weights = validate_weights(sample_weight, len(X))
         self.encoder_ = encoder = clone(self.encoder).fit(X, y)
         if (weights != weights[0]).any():
             levelled = Levelled.of(encoder, X, y, weights)
@@ -121,7 +121,7 @@ class TargetMeans(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X, y, sample_weight=None):
         """Compute the means of all rows; each row has those of the other folds."""
-        weights = validated_weights(sample_weight, len(X))
+        weights = validate_weights(sample_weight, len(X))
         if (weights == weights[0]).all():
             self.encoder_ = clone(self.encoder)
             return self.encoder_.fit_transform(X, y)

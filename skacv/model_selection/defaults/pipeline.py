@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from ..._compat import available_if
 from ..._estimator.delegation import weights_for
-from ..._estimator.estimates.fitted_state import without_record
+from ..._estimator.estimates.fitted_state import drop_record_of
 from ..._typing import Method
 
 MODEL = "model"
@@ -148,7 +148,7 @@ class TablePipeline(Pipeline):
             The fitted copy. This object keeps its record.
         """
         *before, (_, model) = self.steps
-        return self.of_fitted(before, without_record(model, intervals))
+        return self.of_fitted(before, drop_record_of(model, intervals))
 
     @_of_last_step
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:

@@ -21,7 +21,7 @@ from skacv import (
 )
 from skacv.optim.losses import LOSSES, Huber, Poisson, SquaredError
 from skacv.risk.intervals import held_out_sizes
-from tests.internals import fitted_sizes, on_kept_columns
+from tests.internals import fit_sizes, select_kept_columns
 from tests.sides import fit_reduced
 
 from ...oracles import scaled_ends
@@ -248,7 +248,7 @@ def test_scaled_targets_are_those_of_each(rng, set_globals):
 def test_the_size_at_a_row_knows_nothing_of_its_own_residual(rng):
     X, residuals, _ = drawn(rng, 200)
     samples = np.arange(200) // 2  # each is held out twice
-    forest = partial(fitted_sizes, seed=3)
+    forest = partial(fit_sizes, seed=3)
     found = held_out_sizes(forest, X, residuals, samples, seed=3)
     for sample in (0, 17):
         own = samples == sample
@@ -261,9 +261,9 @@ def test_the_size_at_a_row_knows_nothing_of_its_own_residual(rng):
 def test_sizes_are_positive_and_keep_the_precision(rng):
     X, residuals, _ = drawn(rng, 200)
     residuals[:150] = 0
-    assert fitted_sizes(X, residuals, seed=0)(X).min() > 0
-    np.testing.assert_array_equal(fitted_sizes(X, 0 * residuals, seed=0)(X), 1)
-    forest = partial(fitted_sizes, seed=0)
+    assert fit_sizes(X, residuals, seed=0)(X).min() > 0
+    np.testing.assert_array_equal(fit_sizes(X, 0 * residuals, seed=0)(X), 1)
+    forest = partial(fit_sizes, seed=0)
     single = held_out_sizes(forest, X, residuals.astype(np.float32), np.arange(200))
     assert single.dtype == np.float32
 
@@ -285,7 +285,7 @@ def test_rows_of_fit_are_on_the_columns_of_new_rows(model, storage, weighted, rn
     X, y = storage(X + 2.0), np.round(np.abs(y))
     model.fit(X, y, sample_weight=np.arange(60) % 3 if weighted else None)
     samples = model.loo_indices_[::-1]
-    kept, new = on_kept_columns(model, samples, X[samples])
+    kept, new = select_kept_columns(model, samples, X[samples])
     assert kept.shape == (len(samples), 4)
     kept, new = (x.toarray() if sparse.issparse(x) else x for x in (kept, new))
     np.testing.assert_allclose(kept, new, rtol=1e-12)
@@ -297,7 +297,7 @@ def test_more_columns_than_rows(rng):
     y = X[:, 0] + rng.standard_normal(40)
     model = ridge(risk=False, max_iter=300, tol=0)
     assert fit_reduced(model, X, y) == "RowSpaceData"
-    kept, new = on_kept_columns(model, np.arange(40), X)
+    kept, new = select_kept_columns(model, np.arange(40), X)
     np.testing.assert_array_equal(kept, new)
     assert model.predict_interval(X[:3], method="scaled").shape == (3, 2)
 
