@@ -29,8 +29,8 @@ from skacv.model_selection.criteria import RULES
 from skacv.model_selection.defaults.portfolio import (
     PORTFOLIOS,
     TableInfo,
-    task_of,
-    that_take,
+    infer_task,
+    select_members,
 )
 from skacv.model_selection.mixtures import (
     greedy_weights,
@@ -40,7 +40,7 @@ from skacv.model_selection.mixtures import (
 from skacv.model_selection.optimism import (
     Draws,
     RecordedLosses,
-    chosen_in_draws,
+    choose_in_draws,
     mean_over_rest,
     possible_gain,
 )
@@ -96,13 +96,13 @@ TASKS = tuple(PORTFOLIOS)
 def default_members(task, n_rows=100, n_columns=5, n_targets=1, **properties):
     """The default members for a table of some size that take it, by name."""
     table = TableInfo(n_rows, n_columns, n_targets, **properties)
-    kept, _ = that_take(PORTFOLIOS[task](table), table)
+    kept, _ = select_members(PORTFOLIOS[task](table), table)
     return {member.name: member.estimator for member in kept}
 
 
 def inferred_task(y):
     """What the default takes y for."""
-    return task_of(None, y)
+    return infer_task(None, y)
 
 
 def converged_fit(model, *data):
@@ -130,7 +130,7 @@ def score_of_choice(losses, seed):
     draws = drawn_groups(losses.shape[1], seed=seed)
     counts = draws.without_parts
     recorded = [_recorded(losses)]
-    _, *sums = chosen_in_draws(recorded, RULES["min"], draws.group_of, counts)
+    _, *sums = choose_in_draws(recorded, RULES["min"], draws.group_of, counts)
     return mean_over_rest(*sums, counts)[0]
 
 

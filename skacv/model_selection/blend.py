@@ -71,7 +71,7 @@ class Blend(Composition):
         if None in iterations:
             iterations = None
         blend = cls(list(fitted.items()), used, iterations)
-        return blend._made_of(fitted, held_out)
+        return blend._hold_members(fitted, held_out)
 
     def fit(self, X, y, **params):
         """Fit all members again, with the same weights and iterations.
@@ -95,9 +95,9 @@ class Blend(Composition):
             kept = member.recorded_iterations()
             index = max(np.searchsorted(kept, t, "right") - 1, 0)
             fitted[name] = member.at_iteration(kept[index])
-        return self._made_of(fitted)
+        return self._hold_members(fitted)
 
-    def _made_of(self, fitted, held_out=None):
+    def _hold_members(self, fitted, held_out=None):
         """This object with fitted members, and their attributes about the data."""
         self.members_, self._held_out = fitted, held_out
         first = next(iter(fitted.values()))
@@ -214,14 +214,14 @@ class BlendedRegressor(RegressorMixin, Blend):
     @property
     def coef_(self):
         """Coefficients, where all members are linear in the columns of X."""
-        return self._combined("coef_")
+        return self._combine("coef_")
 
     @property
     def intercept_(self):
         """Intercept, where all members are linear in the columns of X."""
-        return self._combined("intercept_")
+        return self._combine("intercept_")
 
-    def _combined(self, name):
+    def _combine(self, name):
         mean = 0
         for weight, (member, fitted) in zip(self.weights, self.members_.items()):
             # Predictions are the linear predictor, whose coefficients are of X.

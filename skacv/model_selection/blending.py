@@ -18,13 +18,13 @@ from ..risk.prediction_sets import HeldOutScores
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, BlendRows
 from .comparison import Comparison, loss_name
-from .criteria import PathCriterion, listed_losses
-from .failures import as_score, attempt
+from .criteria import PathCriterion, list_losses
+from .failures import attempt, score_or_nan
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
 from .optimism import (
     Draws,
     check_time,
-    chosen_in_draws,
+    choose_in_draws,
     mean_over_rest,
     possible_gain,
     strata_of_rows,
@@ -83,7 +83,7 @@ class BlendTask:
         if common is None:
             raise ValueError(
                 "rule='blend' needs members with the same loss, but their losses are "
-                f"{listed_losses(losses)}: use members with the same loss, or a "
+                f"{list_losses(losses)}: use members with the same loss, or a "
                 "scorer, such as criterion='r2'."
             )
         mixture = SquaredErrors if common.is_quadratic else MeanLosses
@@ -152,7 +152,7 @@ class Blending(Comparison):
         (score,), (error,) = self._averages(1, losses.__getitem__)
         return weights, (float(score), float(error))
 
-    def _held_out_by(self, index, t, rows=slice(None)):
+    def _held_out_predictor(self, index, t, rows=slice(None)):
         """The predictor of these rows, or of some, by iterate t of a run."""
         estimator = self.runs[index].estimator
         path = self.criterion.estimate.of(estimator).prediction
@@ -161,7 +161,7 @@ class Blending(Comparison):
 
     def _part(self, index, t):
         """The part of one run that the mixture combines."""
-        return self._mixture.part(self._held_out_by(index, t), self.target)
+        return self._mixture.part(self._held_out_predictor(index, t), self.target)
 
     def _averages(self, n_iterates, losses_at):
         """Mean losses of the rows that all runs have held out, and standard errors."""
@@ -175,7 +175,7 @@ class Blending(Comparison):
         members = {}
         for name, index in self.used.items():
             t = self.choices[index].iteration
-            members[name] = self._held_out_by(index, t, rows)
+            members[name] = self._held_out_predictor(index, t, rows)
         return self.task.kind.of_fitted(members, weights)
 
     def held_out_predictions(self):
@@ -211,7 +211,7 @@ class Blending(Comparison):
         if no draw leaves rows out, as where all are of one group. Last, by how much
         later iterates of the member of the largest weight may be better.
         """
-        members, draws = self._recorded(self.used), self._draws(rng)
+        members, draws = self._recorded_losses(self.used), self._draws(rng)
         counts = draws.without_parts
         labels, losses = draws.group_of[self.samples], np.empty(counts.shape)
         blends = self._blends_of_draws(members, draws.group_of, counts)
@@ -231,7 +231,7 @@ class Blending(Comparison):
 
         They are the mean weight, and its standard error more.
         """
-        members, draws = self._recorded(self.used), self._draws(rng)
+        members, draws = self._recorded_losses(self.used), self._draws(rng)
         blends = self._blends_of_draws(members, draws.group_of, draws.resampled)
         weights = np.array([weights for weights, _ in blends])
         largest = weights.mean(axis=0) + weights.std(axis=0)
@@ -250,7 +250,7 @@ class Blending(Comparison):
         deadline, mixture, target = self.criterion.deadline, self._mixture, self.target
         labels, chosen = group_of[self.samples], []
         for recorded in members:
-            choices, *_ = chosen_in_draws(
+            choices, *_ = choose_in_draws(
                 recorded, self.rule, group_of, counts, deadline
             )
             chosen.append(choices)
@@ -310,7 +310,7 @@ class LogLossBlending(Blending):
         """Scores of every candidate fold by fold, where all stop by the same loss."""
         return super().fold_scores() if self._have_same_loss else None
 
-    def alike(self, losses):
+    def list_alike(self, losses):
         """All members: their paths are shown in the log loss."""
         return list(losses)
 
@@ -319,12 +319,12 @@ class ScoredBlending(Blending):
     """Blending by a scorer: weights are those of a greedy selection."""
 
     def _weights_and_score(self):
-        score = self.criterion.scorer_on(self.samples)
+        score = self.criterion.bind_scorer(self.samples)
 
         def losses_of_weights(combinations):
             blends = (dict(zip(self.used, weights)) for weights in combinations)
             scores = [
-                as_score(attempt(score, self._blend_of_held_out(weights)))
+                score_or_nan(attempt(score, self._blend_of_held_out(weights)))
                 for weights in blends
             ]
             return self.criterion.sign * np.array(scores)

@@ -75,7 +75,7 @@ class Candidate:
             self.why_not = why
 
 
-def remaining(candidates):
+def drop_left_out(candidates):
     """Those that are not left out; the error of the first if all have failed."""
     left = [candidate for candidate in candidates if not candidate.why_not]
     if not left:
@@ -83,7 +83,7 @@ def remaining(candidates):
     return left
 
 
-def in_groups(candidates):
+def group_candidates(candidates):
     """Lists of the candidates that differ only in automatic parameters, in order."""
     groups = {}
     for candidate in candidates:
@@ -101,7 +101,7 @@ def list_candidates(owner, data, rng):
     for number, draft in enumerate(draft_candidates(owner, data)):
         model, X, view = draft.model, data.X, None
         if data.table is not None:
-            model, X, view = data.table.view_for(model)
+            model, X, view = data.table.choose_view(model)
         candidate = replace(draft, model=model, X=X, view=view, group=number)
         invalid = attempt(check_parameters, model)
         if isinstance(invalid, Failed):
@@ -116,10 +116,10 @@ def list_candidates(owner, data, rng):
                 compared = replace(
                     candidate,
                     params={**candidate.params, **values},
-                    model=model_with(model, values),
+                    model=clone_with(model, values),
                 )
             candidates.append(compared)
-    left = remaining(candidates)
+    left = drop_left_out(candidates)
     if owner.class_weight is not None:
         check_members_are_weighed_once(left)
     if data.is_portfolio:
@@ -149,7 +149,7 @@ def draft_candidates(owner, data):
             if owner.class_weight is not None:
                 fit_params["sample_weight"] = data.params["sample_weight"]
         for combination in grids.get(name, [{}]):
-            model = model_with(member, clone(combination, safe=False))
+            model = clone_with(member, clone(combination, safe=False))
             request_weights(model, weighed)
             drafts.append(Candidate(name, combination, model, fit_params))
     if owner.cv is not None:
@@ -160,7 +160,7 @@ def draft_candidates(owner, data):
     return drafts
 
 
-def model_with(estimator, params):
+def clone_with(estimator, params):
     """A clone of an estimator with other parameters."""
     return clone(estimator).set_params(**params)
 

@@ -10,13 +10,13 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
 from .blending import BlendTask
-from .candidates import remaining
+from .candidates import drop_left_out
 from .criteria import (
     Criterion,
     PathCriterion,
     ScorerCriterion,
-    automatic,
-    listed_losses,
+    list_losses,
+    resolve_auto,
 )
 
 
@@ -38,7 +38,7 @@ class Criteria:
 
 def choose_criteria(owner, data, candidates):
     """The Criteria of a fit, or an error of what cannot be compared."""
-    left, losses, shared_loss = remaining(candidates), None, None
+    left, losses, shared_loss = drop_left_out(candidates), None, None
     if len(data.members) > 1 or data.is_collection:
         losses, shared_loss = member_losses(left, data.y)
     if data.is_collection:
@@ -87,7 +87,7 @@ def estimate_for(owner, data, candidates, losses, shared_loss):
     if is_estimate(name) and len(data.members) > 1 and shared_loss is None:
         scorer = usual_scorer(candidates[0].model)
         raise ValueError(
-            f"Members have different losses ({listed_losses(losses)}), which "
+            f"Members have different losses ({list_losses(losses)}), which "
             "cannot be compared: use criterion='auto', or a scorer, such as "
             f"criterion={scorer!r}."
         )
@@ -95,7 +95,7 @@ def estimate_for(owner, data, candidates, losses, shared_loss):
         return ESTIMATES[name]
     if given or data.is_portfolio or owner.search == "race":
         return ESTIMATES["cv"]
-    return automatic(candidates, data.y)
+    return resolve_auto(candidates, data.y)
 
 
 def is_estimate(criterion):

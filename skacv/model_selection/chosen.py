@@ -45,7 +45,7 @@ class ChosenIterate:
 
     _chosen = fitted_part
 
-    def _recorded(self, method):
+    def _get_method(self, method):
         """A method of the chosen run, which a blend does not have."""
         chosen = self._chosen()
         if not hasattr(chosen, method):
@@ -130,7 +130,7 @@ class ChosenIterate:
         ValueError
             If there is no such iterate, or its coefficients were not kept.
         """
-        return self._recorded("at_iteration")(t)
+        return self._get_method("at_iteration")(t)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every iterate of the chosen trajectory.
@@ -148,7 +148,7 @@ class ChosenIterate:
         AttributeError
             If this object is a blend, whose members have iterates.
         """
-        yield from self._recorded("staged_predict")(X)
+        yield from self._get_method("staged_predict")(X)
 
     @delegated(_estimator_has)
     @documented(INTERVALS)

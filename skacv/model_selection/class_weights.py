@@ -49,7 +49,7 @@ def check_members_are_weighed_once(candidates):
             )
 
 
-def weighed_by_class(class_weight, y, sample_weight=None):
+def weigh_by_class(class_weight, y, sample_weight=None):
     """Weights of rows, times those of their classes; "balanced" makes totals equal.
 
     ValueError is raised if ``class_weight`` names labels that y does not have, or

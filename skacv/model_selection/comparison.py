@@ -15,7 +15,7 @@ from .optimism import (
     Draws,
     RecordedLosses,
     Uncorrected,
-    chosen_in_draws,
+    choose_in_draws,
     mean_over_rest,
     possible_gain,
     strata_of_rows,
@@ -40,19 +40,19 @@ class EndedRuns:
     # The criterion on the rows that all have held out, and the runs with their paths.
     common: Any = None
 
-    def kept_with(self, run, counts):
+    def evaluate_with(self, run, counts):
         """The loss of what is kept with the first iterates of a run, and its error.
 
         ``run`` is the EndedRun of the iterates so far. ``counts`` are numbers of them;
         there is a pair for each.
         """
         if self.common is None:
-            criterion = self.criterion.on_common_rows([*self.runs, run])
+            criterion = self.criterion.restrict_to_common_rows([*self.runs, run])
             if criterion is not self.criterion:
-                self.runs = [one.on_rows_of(criterion) for one in self.runs]
+                self.runs = [one.evaluate_by(criterion) for one in self.runs]
             self.common = criterion
         if self.common is not self.criterion:
-            run = run.on_rows_of(self.common)
+            run = run.evaluate_by(self.common)
         pairs = []
         for n in counts:
             until = np.where(np.arange(len(run.path)) <= n, run.path, np.nan)
@@ -156,7 +156,7 @@ class Comparison:
                 return getattr(predictor, method)(None), np.hstack(held_out.indices)
         return None, None
 
-    def alike(self, losses):
+    def list_alike(self, losses):
         """The members whose paths are shown in the loss of the one that is kept.
 
         ``losses`` has the loss of every member.
@@ -177,7 +177,7 @@ class Comparison:
         """
         criterion, recorded = self.criterion, []
         names = self.best_indices if self.between is None else self.kept
-        for candidate in chain.from_iterable(self._recorded(names)):
+        for candidate in chain.from_iterable(self._recorded_losses(names)):
             recorded.append(candidate)
             if candidate.index == self.index:
                 chosen = candidate
@@ -192,7 +192,7 @@ class Comparison:
                 recorded.append(
                     RecordedLosses(-1, losses, np.array([0]), np.zeros_like)
                 )
-        _, *of_groups = chosen_in_draws(
+        _, *of_groups = choose_in_draws(
             recorded, self.rule, draws.group_of, draws.without_parts, criterion.deadline
         )
         gain = possible_gain(chosen, t, draws)
@@ -202,7 +202,7 @@ class Comparison:
         """By name, the largest weights that members may have: none is said of one."""
         return {}
 
-    def _recorded(self, names):
+    def _recorded_losses(self, names):
         """The recorded losses of the candidates of these members, member by member.
 
         Uncorrected is raised if losses of single rows are not known.

@@ -29,7 +29,7 @@ from .._estimator.parameters import is_auto, is_off
 from .._names import did_you_mean, question
 from .._warnings import warn
 from ..risk.held_out_rows import units_of
-from .failures import Failed, as_score, attempt
+from .failures import Failed, attempt, score_or_nan
 
 
 def index_of_least(paths, standard_error=None):
@@ -53,7 +53,7 @@ RULES = {"min": index_of_least, "one_se": within_one_standard_error}
 WITH_PREDICTIONS = ("cv", "loo", "risk")
 
 
-def automatic(candidates, y):
+def resolve_auto(candidates, y):
     """The estimate that "auto" stands for, one for all candidates.
 
     The first with predictions that the candidates are set to compute. If there is none,
@@ -96,7 +96,7 @@ def automatic(candidates, y):
     return ESTIMATES["cv"]
 
 
-def listed_losses(losses):
+def list_losses(losses):
     """The members and their losses, for errors."""
     return ", ".join(
         f"{name!r}: {getattr(loss, 'name', 'another loss')}"
@@ -131,7 +131,7 @@ class Criterion:
     # 1 if smaller is better, else -1.
     sign = 1.0
 
-    def on_common_rows(self, runs):
+    def restrict_to_common_rows(self, runs):
         """The criterion on the rows that all runs have held out; ValueError if none."""
         rows = []
         for run in runs:
@@ -198,7 +198,7 @@ def scorer_of(scoring):
         return (check_scoring if callable(scoring) else get_scorer)(scoring=scoring)
     except ValueError as error:
         names = ", ".join(map(repr, ["auto", *ESTIMATES]))
-        meant = criterion_meant(scoring) if isinstance(scoring, str) else ""
+        meant = suggest_criterion(scoring) if isinstance(scoring, str) else ""
         raise ValueError(
             f"criterion must be one of {names}, the name of a scorer "
             "(sklearn.metrics.get_scorer_names() lists them) or a callable "
@@ -211,7 +211,7 @@ def scorer_of(scoring):
 OTHER_NAMES = {"aucpr": "average_precision", "prauc": "average_precision"}
 
 
-def criterion_meant(name, most=3):
+def suggest_criterion(name, most=3):
     """Whether a criterion was meant that contains a name, or has it as initials."""
     criteria = [*ESTIMATES, *get_scorer_names()]
     letters = {criterion: criterion.replace("_", "") for criterion in criteria}
@@ -232,7 +232,7 @@ def criterion_meant(name, most=3):
     return question(sorted(nearest, key=len)[:most])
 
 
-def _for_several_classes(name, estimator, y):
+def _advise_for_several_classes(name, estimator, y):
     """Advice if a scorer of two classes is to score several."""
     if not is_classifier(estimator) or len(np.unique(np.asarray(y))) < 3:
         return ""
@@ -276,7 +276,7 @@ class ScorerCriterion(Criterion):
                 why = str(error).replace(HeldOutPredictor.__name__, model).rstrip(".")
                 raise ValueError(
                     f"criterion={name} cannot score the predictions of {model}: {why}."
-                    f"{_for_several_classes(name, estimator, y)}"
+                    f"{_advise_for_several_classes(name, estimator, y)}"
                 ) from error
 
         # What some of the members cannot do their runs show.
@@ -293,7 +293,7 @@ class ScorerCriterion(Criterion):
         The error is raised if these are all.
         """
         predictions, rows = self._held_out(estimator)
-        score, scores, failed = self.scorer_on(rows), [], []
+        score, scores, failed = self.bind_scorer(rows), [], []
 
         def score_at(t):
             return score(HeldOutPredictor.from_model(estimator, predictions[t], t))
@@ -302,7 +302,7 @@ class ScorerCriterion(Criterion):
             result = attempt(score_at, t)
             if isinstance(result, Failed):
                 failed.append(result)
-            scores.append(as_score(result))
+            scores.append(score_or_nan(result))
         if failed and len(failed) == len(scores):
             raise failed[0].error
         if failed:
@@ -344,20 +344,20 @@ class ScorerCriterion(Criterion):
         scores = []
 
         def score_of(kept):
-            return self.scorer_on(rows[kept])(predicting(kept))
+            return self.bind_scorer(rows[kept])(predicting(kept))
 
         for block in np.array_split(order, n):
             if self.deadline is not None and self.deadline.is_over():
                 return np.nan
             kept = np.flatnonzero(~np.isin(units, block))
-            scores.append(as_score(attempt(score_of, kept)))
+            scores.append(score_or_nan(attempt(score_of, kept)))
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
 
     def losses(self, estimator):
         """None: scores do not refer to single rows."""
         return None
 
-    def scorer_on(self, rows):
+    def bind_scorer(self, rows):
         """The scorer as a function of an estimator that predicts held-out rows."""
         X, y = (_safe_indexing(data, rows) for data in (self.X, self.y))
         params = {

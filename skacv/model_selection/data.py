@@ -26,9 +26,9 @@ from .._estimator.estimates.folds import ShuffledFolds
 from .._estimator.parameters import is_auto
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
-from .class_weights import check_weighs_classes, weighed_by_class
+from .class_weights import check_weighs_classes, weigh_by_class
 from .defaults.encoded import EncodedTable
-from .defaults.portfolio import FEWEST_ROWS, default_members, in_full, task_of
+from .defaults.portfolio import FEWEST_ROWS, default_members, infer_task, list_forms
 from .members import check_members
 from .time_limit import Deadline
 
@@ -71,7 +71,7 @@ class SearchData:
     begun: float = 0.0
 
     @classmethod
-    def of(cls, owner, X, y, params, forms=in_full):
+    def of(cls, owner, X, y, params, forms=list_forms):
         """The data of a fit of a stopping estimator, checked, or an error.
 
         ``forms`` makes of the default members what runs of each.
@@ -98,7 +98,7 @@ class SearchData:
             left_out = [(name, {}, why) for name, why in skipped.items()]
             if n_rows >= FEWEST_ROWS:
                 essential = [one.name for one in roles if one.is_essential]
-        rule = rule_for(owner, members, has_rows, dask)
+        rule = choose_rule(owner, members, has_rows, dask)
         if dask:
             X, y, params = read_once(members, owner.cv, X, y, params)
         return cls(
@@ -123,7 +123,7 @@ class SearchData:
             begun=begun,
         )
 
-    def without(self, names, why):
+    def leave_out(self, names, why):
         """These data without some of several members, which are left out."""
         members = [pair for pair in self.members if pair[0] not in names]
         left_out = [(name, {}, why) for name, _ in self.members if name in names]
@@ -157,7 +157,7 @@ def read_containers(X, y, params):
 def task_and_members(owner, X, y):
     """The task, and the members that the user has passed; none for the default."""
     if owner.estimator is None:
-        return (task_of(X, y) if is_auto(owner.task) else owner.task), []
+        return (infer_task(X, y) if is_auto(owner.task) else owner.task), []
     members = owner._members()
     if isinstance(owner.estimator, list):
         owner._check_names(next(zip(*members)))
@@ -183,7 +183,7 @@ def weigh_rows(owner, X, y, params, of_classes, has_rows):
             params["sample_weight"] = weights
     if owner.class_weight is not None:
         check_weighs_classes(of_classes, y)
-        params["sample_weight"] = weighed_by_class(
+        params["sample_weight"] = weigh_by_class(
             owner.class_weight, y, params.get("sample_weight")
         )
     if not (has_rows and "sample_weight" in params):
@@ -202,7 +202,7 @@ def weigh_rows(owner, X, y, params, of_classes, has_rows):
     return *replace_weightless_rows(weights, X, y), params, np.count_nonzero(weights)
 
 
-def rule_for(owner, members, has_rows, is_collection):
+def choose_rule(owner, members, has_rows, is_collection):
     """The rule that "auto" stands for; ValueError if there is nothing to blend."""
     rule = owner.rule
     if is_auto(rule):

@@ -43,8 +43,8 @@ from .select import (
     fold_scores,
     held_out_means,
     kept_models,
+    list_members_alike,
     list_results,
-    members_alike,
     select,
 )
 from .shared import shared_work
@@ -362,7 +362,7 @@ class TrajectoryEarlyStoppingCV(
         held_out, scores = held_out_means(selection, data), fold_scores(selection)
         model = compared.runs[compared.index].estimator
         along_run = terms_of(model).parameters_at(model.record_, selection.iteration)
-        rows, alike = best_rows(selection), members_alike(selection)
+        rows, alike = best_rows(selection), list_members_alike(selection)
         self.estimator_, self.members_ = kept, members
         self.encoder_ = None if data.table is None else data.table.encoder
         self.weights_ = compared.weights
@@ -381,7 +381,7 @@ class TrajectoryEarlyStoppingCV(
         advise(self, selection, data)
         if self.verbose:
             report = FitReport(self, data, selection.candidates)
-            report.kept(compared, perf_counter() - data.begun)
+            report.print_kept(compared, perf_counter() - data.begun)
         return self
 
     def score(

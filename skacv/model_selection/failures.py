@@ -51,7 +51,7 @@ def attempt(step, *args):
         return Failed(error, perf_counter() - begun)
 
 
-def as_score(result):
+def score_or_nan(result):
     """The result of a scorer, NaN where it has failed."""
     return np.nan if isinstance(result, Failed) else result
 

@@ -136,7 +136,7 @@ def check_time(deadline):
         raise Uncorrected(too_short(deadline.limit))
 
 
-def chosen_in_draws(recorded, rule, group_of, counts, deadline=None):
+def choose_in_draws(recorded, rule, group_of, counts, deadline=None):
     """What every draw chooses among recorded losses, by a rule on the rows drawn.
 
     Returned are the index of a run and its iterate, and the sums of the losses of that

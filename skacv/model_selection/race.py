@@ -19,11 +19,11 @@ from .._estimator.delegation import class_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.run.recording import evaluated_iterations
 from ..risk.held_out_rows import mean_with_error, units_of
-from .candidates import in_groups, remaining
+from .candidates import drop_left_out, group_candidates
 from .criteria import PathCriterion, index_of_least
 from .failures import Failed
 from .shared import share_distances
-from .stages import EndedRun, Stages, starts_of
+from .stages import EndedRun, Stages, list_starts
 from .time_limit import Deadline, call_all, prices_of, too_short
 
 # A combination ends if its mean loss exceeds the least one by so many standard errors
@@ -121,10 +121,10 @@ def race(candidates, criteria, data, budget, groups, report=None):
     A combination competes with all others if one is kept and they have one loss, else
     with those of the same member. ``groups`` are those of the rows, or None.
     """
-    running = remaining(candidates)
+    running = drop_left_out(candidates)
     check_can_race(running, criteria, data)
     drawn = ESTIMATES["cv"].setting(running[0].model)
-    entrants, fields = [Entrant(group) for group in in_groups(running)], {}
+    entrants, fields = [Entrant(group) for group in group_candidates(running)], {}
     if budget.deadline is not None:
         budget = replace(budget, deadline=Deadline(SHARE_OF_RACE * budget.limit))
         prices = prices_of([entrant.candidates for entrant in entrants], data.y)
@@ -147,7 +147,7 @@ def race(candidates, criteria, data, budget, groups, report=None):
         for competing in fields.values():
             end_the_worse(competing, number + 1, groups)
         if report is not None:
-            report.lap(number + 1, len(drawn.splits), racing)
+            report.print_lap(number + 1, len(drawn.splits), racing)
     for entrant in entrants:
         for candidate in entrant.candidates if entrant.why_not else ():
             candidate.leave_out(entrant.failed or entrant.why_not)
@@ -167,7 +167,7 @@ def run_lap(stages, entrants, fold, y, budget):
     share_distances(clones, y)
     calls = []
     for entrant, of_entrant in zip(entrants, of_entrants):
-        starts = starts_of(of_entrant, y, "first")
+        starts = list_starts(of_entrant, y, "first")
         calls.append(delayed(lap_of)(stages, starts, entrant.price))
     laps = call_all(calls, budget.n_jobs, stages.deadline)
     for entrant, lap in zip(entrants, laps):

@@ -21,7 +21,7 @@ class FitReport:
         self._missing = {name: names.count(name) for name in names}
         self._ended = {name: [] for name in names}
 
-    def left_out(self):
+    def print_left_out(self):
         """Report the members that do not run."""
         for name, why in self._skipped.items():
             self._print(name, f"left out: {why}")
@@ -38,7 +38,7 @@ class FitReport:
             if not self._missing[name]:
                 self._print(name, self._best_of(self._ended[name]))
 
-    def lap(self, number, n_folds, entrants):
+    def print_lap(self, number, n_folds, entrants):
         """Report a fold of a race, and take off the entrants that it has ended."""
         n_left = 0
         for entrant in entrants:
@@ -48,7 +48,7 @@ class FitReport:
         text = f"fold {number} of {n_folds}: {n_left} of {len(entrants)} go on"
         self._print("race", text)
 
-    def kept(self, compared, seconds):
+    def print_kept(self, compared, seconds):
         """Report the model that is kept, and the seconds of the fit."""
         kept = [(name, w) for name, w in compared.weights.items() if w > 0]
         if len(kept) > 1:

@@ -11,14 +11,14 @@ from .._compat import callback_context, has_callbacks
 from .._estimator.parameters import is_auto
 from .advice import names_encoder
 from .blending import Blending
-from .candidates import in_groups, remaining
+from .candidates import drop_left_out, group_candidates
 from .comparison import Comparison, EndedRuns
 from .criteria import PathCriterion
 from .failures import Failed
 from .race import race
 from .report import FitReport
-from .stages import Stages, starts_of
-from .time_limit import Deadline, call_all, in_time_order, prices_of, too_short
+from .stages import Stages, list_starts
+from .time_limit import Deadline, call_all, order_by_time, prices_of, too_short
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,23 +62,23 @@ def run_all(owner, data, candidates, criteria, budget, groups):
     """
     report = FitReport(owner, data, candidates, criteria) if owner.verbose else None
     if report is not None:
-        report.left_out()
+        report.print_left_out()
     with names_encoder(owner, data.passed_X):
         if budget.races:
             race(candidates, criteria, data, budget, groups, report)
-        run_in_full(owner, data, remaining(candidates), criteria, budget, report)
-        remaining(candidates)  # an error if all have failed
+        run_in_full(owner, data, drop_left_out(candidates), criteria, budget, report)
+        drop_left_out(candidates)  # an error if all have failed
 
 
 def run_in_full(owner, data, candidates, criteria, budget, report):
     """Run candidates group by group, and write what every run has left."""
-    groups = in_groups(candidates)
+    groups = group_candidates(candidates)
     stages = Stages(criteria.of_iterates, budget.patience, budget.deadline)
     prices, order, last = [None] * len(groups), range(len(groups)), []
     # Before a deadline all runs may be cut, those that take long are the last.
     if budget.deadline is not None:
         prices = prices_of(groups, data.y)
-        order = in_time_order(groups, prices, data.essential)
+        order = order_by_time(groups, prices, data.essential)
     elif budget.judges_open_ended:
         last = [i for i in order if groups[i][0].member in data.open_ended]
         order = [*(i for i in order if i not in last), *last]
@@ -86,12 +86,14 @@ def run_in_full(owner, data, candidates, criteria, budget, report):
     def waves():
         """Calls of the runs: those that are judged beside others come last."""
         first = [i for i in order if i not in last]
-        yield [(starts_of(groups[i], data.y, budget.growth), prices[i]) for i in first]
+        yield [
+            (list_starts(groups[i], data.y, budget.growth), prices[i]) for i in first
+        ]
         calls = []
         for i in last:
             beside = runs_beside(groups[i][0], candidates, criteria)
             calls.append(
-                (starts_of(groups[i], data.y, budget.growth), prices[i], beside)
+                (list_starts(groups[i], data.y, budget.growth), prices[i], beside)
             )
         if last:
             yield calls

@@ -13,7 +13,7 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from ..optim.blocks import threads_for
 from .advice import groups_of_copies
-from .candidates import remaining
+from .candidates import drop_left_out
 from .choose_criteria import member_losses
 from .comparison import Comparison, loss_name
 from .criteria import RULES, PathCriterion, index_of_least
@@ -93,7 +93,7 @@ def select(candidates, criteria, data, groups):
     criterion, deadline = criteria.of_iterates, data.deadline
     criterion = replace(criterion, groups=groups, deadline=deadline)
     losses, shared_loss = criteria.losses, criteria.shared_loss
-    left = remaining(candidates)
+    left = drop_left_out(candidates)
     if losses and len(left) < len(candidates):
         losses, shared_loss = member_losses(left, data.y)
     # Members that are left may have one loss.
@@ -101,12 +101,12 @@ def select(candidates, criteria, data, groups):
     runs = [candidate.run for candidate in left]
     if data.is_portfolio:
         # On the rows that all runs have held out.
-        common = criterion.on_common_rows(runs)
+        common = criterion.restrict_to_common_rows(runs)
         if common is not criterion:
             runs = evaluate_on_common_rows(left, common)
-            left = remaining(left)
+            left = drop_left_out(left)
             criterion = common
-            between = between and between.on_common_rows(runs)
+            between = between and between.restrict_to_common_rows(runs)
     # A blend is of the best iterates.
     rule = RULES.get(data.rule, index_of_least)
     if criteria.blend is None:
@@ -121,7 +121,7 @@ def evaluate_on_common_rows(candidates, criterion):
     """Runs of candidates by a criterion on some rows; those that fail are left out."""
     runs = []
     for candidate in candidates:
-        run = attempt(candidate.run.on_rows_of, criterion)
+        run = attempt(candidate.run.evaluate_by, criterion)
         if isinstance(run, Failed):
             candidate.leave_out(run)
         else:
@@ -162,14 +162,14 @@ def kept_models(selection, data):
         fitted[name] = members[name] = member
         if table is not None:
             view = selection.compared_candidates[index].view
-            fitted[name] = table.with_view(view, member)
-            members[name] = table.with_encoder(view, member)
+            fitted[name] = table.attach_view(view, member)
+            members[name] = table.attach_encoder(view, member)
     # The member of the largest weight, unless several have one.
     kept = members[selection.best.member]
     if np.count_nonzero(list(comparison.weights.values())) > 1:
         kept = comparison.blend(fitted)
         if table is not None:
-            kept = table.with_encoder(None, kept)
+            kept = table.attach_encoder(None, kept)
     return kept, members
 
 
@@ -205,11 +205,11 @@ def held_out_means(selection, data):
         return (sums.T / n_times).T
 
 
-def members_alike(selection):
+def list_members_alike(selection):
     """Members whose paths are shown in the loss of the best one."""
     losses = selection.losses
     if losses and selection.shared_loss is None:
-        return selection.comparison.alike(losses)
+        return selection.comparison.list_alike(losses)
     return list(losses or [selection.best.member])
 
 

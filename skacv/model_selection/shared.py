@@ -23,7 +23,7 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
 from .._warnings import warn
-from .candidates import remaining
+from .candidates import drop_left_out
 from .failures import Failed, attempt
 
 
@@ -34,7 +34,7 @@ def shared_work(owner, data, candidates, criteria):
     Yielded are the groups of rows that splitters have got, or None. Afterwards models
     have the ``cv`` again that they were given: splits take much memory.
     """
-    left, groups = remaining(candidates), None
+    left, groups = drop_left_out(candidates), None
     origins = cv_of_all(owner, data, left)
     for candidate in left:
         switch_on(criteria.of_iterates.estimate, candidate, data.y)
@@ -43,7 +43,7 @@ def shared_work(owner, data, candidates, criteria):
         params = candidates[0].fit_params
         passed = data.passed_X, target_array(data.passed_y)
         groups = draw_once(left, origins, *passed, params)
-    left = remaining(candidates)
+    left = drop_left_out(candidates)
     if len(left) > 1:
         share_distances(left, data.y)
     yield groups

@@ -47,7 +47,7 @@ class EndedRun(NamedTuple):
     # Whether ``time_limit`` has ended the run.
     is_cut: bool = False
 
-    def on_rows_of(self, criterion):
+    def evaluate_by(self, criterion):
         """The same run, evaluated by a criterion on some of the rows."""
         return self._replace(path=criterion.path(self.estimator))
 
@@ -97,7 +97,7 @@ class Start:
         return self.model.begin(self.X, self.y, **self.fit_params, **self.settings)
 
 
-def starts_of(candidates, y, growth):
+def list_starts(candidates, y, growth):
     """What the runs of candidates start from.
 
     ``growth`` says how far models on all rows grow where only folds have to.
@@ -289,7 +289,7 @@ class Stages:
         """
         n_iterates = len(run.path) - 1
         counts = [n_iterates // 4, n_iterates // 2, n_iterates]
-        losses, (*_, error) = zip(*ended_runs.kept_with(run.so_far(), counts))
+        losses, (*_, error) = zip(*ended_runs.evaluate_with(run.so_far(), counts))
         least = [np.nanmin(self.criterion.sign * run.path[1 : n + 1]) for n in counts]
         gain, gain_of_run = later_gain(*losses), later_gain(*least)
         if least[-1] - gain_of_run < losses[-1] + error:

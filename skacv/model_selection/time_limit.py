@@ -146,7 +146,7 @@ def prices_of(groups, y):
     return prices
 
 
-def in_time_order(groups, prices, essential):
+def order_by_time(groups, prices, essential):
     """Indices of groups as they run: ``essential`` members come after the first.
 
     Forests wait for boosted trees.

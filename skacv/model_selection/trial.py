@@ -16,7 +16,7 @@ from ..risk.held_out_rows import drawn_units
 from .candidates import list_candidates
 from .choose_criteria import choose_criteria
 from .data import SearchData
-from .defaults.portfolio import FEWEST_ROWS, in_trial
+from .defaults.portfolio import FEWEST_ROWS, list_trial_forms
 from .optimism import Uncorrected
 from .runner import Budget, run_all
 from .select import select
@@ -55,7 +55,7 @@ def leave_out_the_weightless(owner, data):
         return data
     weights = weights_in_trial(owner, data, rows)
     weightless = {name for name, weight in weights.items() if weight < LEAST_WEIGHT}
-    return data.without(weightless - data.essential, WITHOUT_WEIGHT)
+    return data.leave_out(weightless - data.essential, WITHOUT_WEIGHT)
 
 
 def weights_in_trial(owner, data, rows):
@@ -77,7 +77,7 @@ def weights_in_trial(owner, data, rows):
     X, y = _safe_indexing(data.X, rows), np.asarray(data.y)[rows]
     rng = check_random_state(trial.random_state)
     with warnings.catch_warnings(action="ignore"):
-        sample = SearchData.of(trial, X, y, params, forms=in_trial)
+        sample = SearchData.of(trial, X, y, params, forms=list_trial_forms)
         candidates = list_candidates(trial, sample, rng)
         criteria = choose_criteria(trial, sample, candidates)
         # Models on all rows are not used, and have few stages.

@@ -20,7 +20,7 @@ from ..._warnings import warn
 from ...tables import TableEncoder
 from ...tables.cells import may_be_dense
 from .pipeline import TablePipeline
-from .views import view_for
+from .views import choose_view
 
 
 def is_table(X):
@@ -58,7 +58,7 @@ def warn_of_target(X, y):
             )
 
 
-def dense(X):
+def to_dense(X):
     """A sparse matrix as an array; other arrays as they are."""
     return X.toarray() if sparse.issparse(X) else X
 
@@ -107,16 +107,18 @@ class EncodedTable:
         warn_of_target(X, y)
         return cls(codes, encoder, n_outputs, sample_weight=sample_weight)
 
-    def view_for(self, estimator):
+    def choose_view(self, estimator):
         """A model as it takes the table, the table, and the view that makes it.
 
         Equal views are made once; the view is None if the table is as it is.
         """
         transformer = None
         if self.encoder is not None:
-            estimator, transformer = view_for(estimator, self.encoder, self.n_outputs)
+            estimator, transformer = choose_view(
+                estimator, self.encoder, self.n_outputs
+            )
         elif self.makes_dense and not get_tags(estimator).input_tags.sparse:
-            transformer = FunctionTransformer(dense, accept_sparse=True)
+            transformer = FunctionTransformer(to_dense, accept_sparse=True)
         if transformer is None:
             return estimator, self.X, None
         for view, X in self.views:
@@ -129,16 +131,16 @@ class EncodedTable:
         self.views.append((transformer, X))
         return estimator, X, transformer
 
-    def with_view(self, view, fitted):
+    def attach_view(self, view, fitted):
         """A fitted member, with the view of its candidate, that takes codes."""
         if view is None:
             return fitted
         return TablePipeline.of_fitted([("view", view)], fitted)
 
-    def with_encoder(self, view, fitted):
+    def attach_encoder(self, view, fitted):
         """A fitted member, or without a view a blend of several, that takes X."""
         if self.encoder is None:
-            return self.with_view(view, fitted)
+            return self.attach_view(view, fitted)
         steps = [("encoder", self.encoder)]
         if view is not None:
             steps.append(("view", view))

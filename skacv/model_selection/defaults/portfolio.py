@@ -98,9 +98,9 @@ class TableInfo:
             return replace(info, is_foreign=True)
         if sparse.issparse(X) or has_sparse_columns(X):
             return replace(info, is_sparse=not may_be_dense(X))
-        return info._with_columns(X)
+        return info._describe_columns(X)
 
-    def _with_columns(self, X):
+    def _describe_columns(self, X):
         """These properties and those of the columns of X."""
         if not hasattr(X, "iloc") or X.ndim != 2:  # no DataFrame of pandas
             array = np.asarray(X)
@@ -185,7 +185,7 @@ def _why_not(member, info, estimate):
     return next((reason for reason, applies in reasons.items() if applies), "")
 
 
-def that_take(members, info, estimate=None):
+def select_members(members, info, estimate=None):
     """The members that can take a table, and by name why the rest cannot.
 
     ``members`` are of type DefaultMember; they must compute the estimate, if any.
@@ -243,18 +243,18 @@ def default_members(owner, task, X, y, table, sample_weight=None):
     if task == "classification" and info.is_in_memory and info.n_targets == 1:
         info = replace(info, n_classes=len(set(np.ravel(on_host(y)).tolist())))
     needed = ESTIMATES[owner.criterion] if owner.criterion in tuple(ESTIMATES) else None
-    members, skipped = that_take(PORTFOLIOS[task](info), info, needed)
+    members, skipped = select_members(PORTFOLIOS[task](info), info, needed)
     check_some_take(members, skipped, type(owner).__name__)
     warn_of_columns(skipped)
     return members, skipped
 
 
-def in_full(members):
+def list_forms(members):
     """Default members as they run on all rows: pairs of a name and an estimator."""
     return [(member.name, member.estimator) for member in members]
 
 
-def in_trial(members):
+def list_trial_forms(members):
     """Default members as they run in a trial on some rows, as such pairs."""
     forms = []
     for member in members:
@@ -427,7 +427,7 @@ def _tree_members(info, classes, share):
 PORTFOLIOS = {"regression": regression, "classification": classification}
 
 
-def task_of(X, y):
+def infer_task(X, y):
     """ "regression" or "classification", where the targets leave no doubt.
 
     Strings and booleans are classes; fractions, and targets of a summary, are numbers.

@@ -92,7 +92,7 @@ def n_tree_columns(encoder):
     return sum(n if 2 < n <= MOST_ONE_HOT else 1 for n in n_levels)
 
 
-def view_for(estimator, encoder, n_outputs=1):
+def choose_view(estimator, encoder, n_outputs=1):
     """An estimator to fit on a view of a table, and the transformer of codes to it."""
     # The transformer is not fitted; None: the codes are the view. Steps that read y are
     # in a pipeline inside the estimator, which Staged fits in every fold. Categories
@@ -105,7 +105,7 @@ def view_for(estimator, encoder, n_outputs=1):
         adapter = estimator if is_recorded else staged_adapter_of(estimator)
         make = VIEWS.get(type(adapter), _standardised)
         return make(estimator, encoder, n_outputs)
-    inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
+    inner, transformer = choose_view(estimator.estimator, encoder, n_outputs)
     if inner is estimator.estimator:
         return estimator, transformer
     return clone(estimator).set_params(estimator=inner), transformer
@@ -114,7 +114,7 @@ def view_for(estimator, encoder, n_outputs=1):
 def _strongest(pipeline, encoder, n_outputs):
     """The view of the last step, of which it sees the strongest columns."""
     (name, strongest), (name_of_last, last) = pipeline.steps
-    last, transformer = view_for(last, encoder, n_outputs)
+    last, transformer = choose_view(last, encoder, n_outputs)
     *before, last = last.steps if isinstance(last, Pipeline) else [(name_of_last, last)]
     if isinstance(last[1].get_params().get("categorical_features"), list):
         return Pipeline([*before, last]), transformer  # it names columns by number
@@ -147,12 +147,12 @@ def _tree_columns(estimator, encoder, n_outputs):
     """A column for each level of a category, or means of y if it has many."""
     columns = encoder.columns_
     numbers, categories = numbers_and_categories(columns)
-    many = _with_more_levels(columns, MOST_ONE_HOT)
+    many = _find_many_levels(columns, MOST_ONE_HOT)
     few = [index for index in categories if index not in many]
     takes_missing = get_tags(estimator).input_tags.allow_nan
     filled = "passthrough" if takes_missing else _every_level(columns, numbers)
     parts = [(filled, numbers), (_every_level(columns, few), few)]
-    return _with_many(estimator, parts, many, encoder, n_outputs)
+    return _add_many_levels(estimator, parts, many, encoder, n_outputs)
 
 
 def _ensembles(estimator, encoder, n_outputs):
@@ -175,17 +175,17 @@ def _histograms(estimator, encoder, n_outputs):
         levels = OneHotCodes(levels, encoder.min_frequency, drop="if_binary")
         parts = [("passthrough", numbers), (levels, categories)]
         # Most of hundreds of levels are rare, and have no column.
-        many = _with_more_levels(columns, most if n_outputs == 1 else np.inf)
-        return _with_many(estimator, parts, many, encoder, n_outputs)
+        many = _find_many_levels(columns, most if n_outputs == 1 else np.inf)
+        return _add_many_levels(estimator, parts, many, encoder, n_outputs)
     if n_outputs == 1:  # of several there are no means
         most = min(most, MOST_NATIVE)
-    many = _with_more_levels(columns, most)
+    many = _find_many_levels(columns, most)
     rest = [index for index in range(len(columns)) if index not in many]
     categories = [k for k, index in enumerate(rest) if columns[index].levels]
     if categories:
         estimator = clone(estimator).set_params(categorical_features=categories)
     parts = [("passthrough", rest)]
-    return _with_many(estimator, parts, many, encoder, n_outputs)
+    return _add_many_levels(estimator, parts, many, encoder, n_outputs)
 
 
 def _lightgbm(estimator, encoder, n_outputs):
@@ -204,12 +204,12 @@ def _xgboost(estimator, encoder, n_outputs):
     types = ["q" if column.levels is None else "c" for column in encoder.columns_]
     settings = {"enable_categorical": True, "feature_types": types}
     estimator = cloned(estimator).set_params(**settings)
-    return estimator, _of_codes(without_unseen, categories)
+    return estimator, _make_transformer(mask_unseen, categories)
 
 
 def _outputs(estimator, encoder, n_outputs):
     """The view of the estimator of each output."""
-    inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
+    inner, transformer = choose_view(estimator.estimator, encoder, n_outputs)
     return cloned(estimator).set_params(estimator=inner), transformer
 
 
@@ -219,10 +219,10 @@ def _catboost(estimator, encoder, n_outputs):
     if not categories:
         return estimator, None
     estimator = cloned(estimator).set_params(cat_features=categories)
-    return estimator, _of_codes(with_integers, categories)
+    return estimator, _make_transformer(cast_to_integers, categories)
 
 
-def _of_codes(function, indices):
+def _make_transformer(function, indices):
     """A transformer of codes that changes some of the columns."""
     transformer = FunctionTransformer(
         function, kw_args={"indices": indices}, feature_names_out="one-to-one"
@@ -230,7 +230,7 @@ def _of_codes(function, indices):
     return transformer.set_output(transform="default")
 
 
-def without_unseen(codes, indices):
+def mask_unseen(codes, indices):
     """Codes with NaN where they are negative in these columns."""
     codes = codes.copy()
     categories = codes[:, indices]
@@ -238,7 +238,7 @@ def without_unseen(codes, indices):
     return codes
 
 
-def with_integers(codes, indices):
+def cast_to_integers(codes, indices):
     """Codes as objects: integers in these columns, -2 where missing."""
     mixed = codes.astype(object)
     categories = codes[:, indices]
@@ -246,12 +246,12 @@ def with_integers(codes, indices):
     return mixed
 
 
-def _with_more_levels(columns, most):
+def _find_many_levels(columns, most):
     """Indices of the categories with more than ``most`` levels."""
     return [i for i, column in enumerate(columns) if len(column.levels or ()) > most]
 
 
-def _with_many(estimator, parts, many, encoder, n_outputs):
+def _add_many_levels(estimator, parts, many, encoder, n_outputs):
     """The view of ``parts``, as in Parts, and of columns of many levels."""
     # Columns of many levels become means of y, or with several outputs a column for
     # each frequent level.

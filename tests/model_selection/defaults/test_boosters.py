@@ -9,7 +9,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from skacv import Staged, TableEncoder
-from skacv.model_selection.defaults.views import view_for
+from skacv.model_selection.defaults.views import choose_view
 from tests.staged.boosters.cases import PLAIN, booster
 from tests.tables.frames import TABLES
 
@@ -72,7 +72,7 @@ def test_settings_of_columns_are_of_x(name):
     key = {"XGB": "feature_types", "LGB": "categorical_feature", "Cat": "cat_features"}
     member = booster(name, **{key[name[:3]]: ["c", "c", "q", "q"]})
     with pytest.raises(ValueError, match=f"leave {key[name[:3]]} out"):
-        view_for(Staged(member), encoder)
+        choose_view(Staged(member), encoder)
 
 
 @pytest.mark.parametrize("levels", [["a=1", "b=2"], ["=", "=="], ["a\nb=c=d", "e"]])

@@ -34,7 +34,7 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv._compat import target_encoder
-from skacv.model_selection.defaults.views import MOST_ONE_HOT, view_for
+from skacv.model_selection.defaults.views import MOST_ONE_HOT, choose_view
 from tests.cases import covering
 from tests.tables.frames import CITIES, TABLES
 
@@ -60,7 +60,7 @@ class Encoded:
 
     def __init__(self, estimator, X):
         self.encoder = TableEncoder().fit(X)
-        self.estimator, self.transformer = view_for(estimator, self.encoder)
+        self.estimator, self.transformer = choose_view(estimator, self.encoder)
 
     def fit(self, X, y):
         codes = self.encoder.codes(X)
@@ -251,7 +251,7 @@ def test_other_estimators_take_one_hot_columns(name):
     else:
         columns = one_hot_by_hand(make_pipeline(median, StandardScaler()))
     expected, by_hand = clone(MEMBERS[name]), columns.fit_transform(X)
-    model, transformer = view_for(clone(MEMBERS[name]), encoder)
+    model, transformer = choose_view(clone(MEMBERS[name]), encoder)
     view = transformer.fit_transform(encoder.codes(X))
     np.testing.assert_allclose(view, by_hand, rtol=1e-12, atol=1e-12)
     if name == "kernel":
@@ -265,7 +265,7 @@ def test_other_estimators_take_one_hot_columns(name):
 def test_kernels_that_do_not_standardise_get_columns_as_they_are():
     encoder = TableEncoder().fit(streets())
     kernel = KernelEigenProRegressor()
-    found, transformer = view_for(kernel, encoder)
+    found, transformer = choose_view(kernel, encoder)
     assert found is kernel
     view = transformer.fit_transform(encoder.codes(streets()))
     np.testing.assert_array_equal(view, encoder.transform(streets()))
@@ -396,11 +396,11 @@ def test_what_names_columns_of_x_takes_no_codes(estimator, message):
     is_recorded = hasattr(estimator, "begin")
     for member in [estimator] if is_recorded else [estimator, Staged(estimator)]:
         with pytest.raises(ValueError, match=message):
-            view_for(member, encoder)
+            choose_view(member, encoder)
 
 
 def test_others_do_not_name_columns():
     encoder = TableEncoder().fit(streets())
     group_lasso = TrajectoryGroupLasso(groups=2, **COLUMNS)
-    assert view_for(group_lasso, encoder)[0] is group_lasso
+    assert choose_view(group_lasso, encoder)[0] is group_lasso
     assert MOST_ONE_HOT < 20  # the number of streets
