@@ -67,7 +67,7 @@ def reduce_to_row_space(local):
     inside, spared = np.flatnonzero(penalised), np.flatnonzero(~penalised)
     rows, project = _row_space(local.design.columns(inside, local.design.dtype))
 
-    def in_basis(columns):
+    def to_basis(columns):
         return np.concatenate([project(columns[inside]), columns[spared]])
 
     unpenalised = local.design.dense_columns(spared, local.design.dtype)
@@ -75,8 +75,8 @@ def reduce_to_row_space(local):
     return local._replace(
         design=design_of(np.hstack([rows, unpenalised])),
         free=np.ones((n_columns, local.free.shape[1]), bool),
-        gradient=in_basis(local.gradient),
-        penalty_gradient=in_basis(local.penalty_gradient),
+        gradient=to_basis(local.gradient),
+        penalty_gradient=to_basis(local.penalty_gradient),
         ridge=np.concatenate([ridge[: rows.shape[1]], local.ridge[spared]]),
     )
 

@@ -64,14 +64,14 @@ class LinearPredictor(NamedTuple):
             # Centring columns that not all classes use would change that sum.
             free = penalty.is_free(np.vstack([coef, self.intercept]))
             is_centred = not loss.is_coupled or bool(free.all())
-            design, coef = self._with_ones(is_centred)
+            design, coef = self._add_ones(is_centred)
         weights = (weights / weights.sum())[:, None]
         problem = Problem(design, target, weights, loss)
         if penalty_shares is None:
             penalty_shares = np.zeros(len(target))
         return ConvergedModel(problem, penalty, coef, penalty_shares)
 
-    def _with_ones(self, is_centred):
+    def _add_ones(self, is_centred):
         """The design with a column of ones, dense columns centred; coefficients."""
         X, intercept = self.X.astype(np.float64, copy=False), self.intercept
         if is_centred and not sparse.issparse(X):

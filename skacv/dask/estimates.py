@@ -89,7 +89,7 @@ def _loo_predictors(problem, trajectory, rows, block):
     weight = block.weight
     X = block.X.toarray() if sparse.issparse(block.X) else block.X
     X = X.astype(np.float64, copy=False)
-    means = problem.means.without(weight, X.T * weight, block.y.T * weight)
+    means = problem.means.leave_out(weight, X.T * weight, block.y.T * weight)
     # As in memory, refits without single rows have the scales of all rows.
     fits = FitsOnWorkers(problem, LeftOut(rows, are_rows=True), means)
     refits = Iterates.at_rest(fits, trajectory.coef[0])

@@ -79,7 +79,7 @@ class Means(NamedTuple):
         """The means of these fits."""
         return Means(*(part[..., fits] for part in self))
 
-    def without(self, weight, X, target):
+    def leave_out(self, weight, X, target):
         """Means of fits that each leave out the rows of a sum, from these sums."""
         return Means.of_sums(
             self.weight - weight,
@@ -274,7 +274,7 @@ def _by_fit(columns, coef):
 def fold_fits(problem, means_of_folds):
     """The run, and side by side a fit without each fold, from means of the folds."""
     weight, X, target = means_of_folds
-    train_means = problem.means.without(weight, weight * X, weight * target)
+    train_means = problem.means.leave_out(weight, weight * X, weight * target)
     pairs = zip(problem.means, train_means)
     means = Means(*(np.concatenate(pair, axis=-1) for pair in pairs))
     columns = None

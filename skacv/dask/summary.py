@@ -20,7 +20,7 @@ def summarise(X, y, sample_weight, n_folds, n_sampled):
     sizes = sizes_of(X, [rows for rows, _, _ in blocks])
     firsts = np.cumsum(sizes) - sizes
     empty = RowSummary(n_folds=n_folds, n_sampled=n_sampled)
-    take, merge = delayed(_with_block, pure=False), delayed(merge_summaries, pure=False)
+    take, merge = delayed(_add_block, pure=False), delayed(merge_summaries, pure=False)
     parts, n_parts = [], min(n_threads(), len(blocks))
     for share in np.array_split(np.arange(len(blocks)), n_parts):
         part = empty
@@ -33,7 +33,7 @@ def summarise(X, y, sample_weight, n_folds, n_sampled):
     return summary
 
 
-def _with_block(summary, number, first, X, y, weight):
+def _add_block(summary, number, first, X, y, weight):
     # A retry needs the summary before as it was.
     return add_block(deepcopy(summary), number, X, y, weight, first_row=first)
 

@@ -257,7 +257,7 @@ class KernelModel(RecordedKernelModel, TrajectoryModel):
             kernel = Precomputed(samples.passed)
             attributes = {"X_fit_": None, "_kernel": None, "_columns": AS_PASSED}
         else:
-            scaled = self._standardized(samples)
+            scaled = self._standardize_samples(samples)
             X = kernel_rows(scaled.X)
             attributes = {"X_fit_": scaled.passed, "_columns": scaled.columns}
             if callable(self.kernel):
@@ -332,7 +332,7 @@ class KernelModel(RecordedKernelModel, TrajectoryModel):
         features = Features.of(kernel, X, centers, self._map, n_functions)
         return center_data(self, samples, encoded, features, folds, task.seed)
 
-    def _standardized(self, samples):
+    def _standardize_samples(self, samples):
         """Samples with columns as the kernel needs them."""
         if not self.standardize:
             return samples

@@ -102,10 +102,10 @@ class StoppingRun(FitRun):
         trajectory, end = self.live.trajectory, self.evaluation.end
         return trajectory if end is None else trajectory.first(end)
 
-    def finished(self, **known):
+    def to_finished_run(self, **known):
         evaluation = self.evaluation
         known = {"best": evaluation.best, "computed": evaluation.computed or {}} | known
-        return super().finished(**known)
+        return super().to_finished_run(**known)
 
     def _waiting(self):
         """The patience of a run, which waits for several strengths."""
@@ -125,7 +125,7 @@ class StoppingRun(FitRun):
         else:
             # An end belongs to another record than this one.
             self.evaluation = RunEvaluation(self.evaluation.best)
-            finished = self.finished(so_far=self.so_far or PathCache())
+            finished = self.to_finished_run(so_far=self.so_far or PathCache())
             # With the squared error, rows are left out by one decomposition.
             names = ("loo", "cv") if self.task.spec.is_quadratic else ("cv", "loo")
             for estimate in map(ESTIMATES.get, names):

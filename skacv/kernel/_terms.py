@@ -52,7 +52,7 @@ class KernelTerms(FitTerms):
         samples, _ = model._encode_samples(X, y, sample_weight)
         if len(samples.y) > MOST_ROWS:
             return [{}]
-        scaled = model._standardized(samples)
+        scaled = model._standardize_samples(samples)
         compared = {"gamma"} | ({"kernel"} if model.kernel == "auto" else set())
         return [
             {name: value for name, value in pair.items() if name in compared}
@@ -69,7 +69,7 @@ class KernelTerms(FitTerms):
         if len({model.standardize for model in models}) > 1:
             return {}
         samples, _ = models[0]._encode_samples(X, y, sample_weight)
-        samples = models[0]._standardized(samples)
+        samples = models[0]._standardize_samples(samples)
         rows = kernel_rows(samples.columns.apply(samples.passed))
         budget = min(model._budget() for model in models)
         # The distances and the kernel matrix of one model are kept at a time.

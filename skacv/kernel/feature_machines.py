@@ -309,7 +309,7 @@ class RecursiveFeatureMachine(BaseEstimator):
 
     # --------------------------------------------------------------- predictions
 
-    def _staged(self, X, response, first=0, last=None):
+    def _answer_by_rounds(self, X, response, first=0, last=None):
         # Yield what a method gives, by the machines of some rounds.
         check_is_fitted(self)
         X = validate_rows(self, on_host(X), reset=False)
@@ -330,7 +330,7 @@ class RecursiveFeatureMachine(BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
         check_is_fitted(self)
-        return next(self._staged(X, "predict", self.iteration_ - 1))
+        return next(self._answer_by_rounds(X, "predict", self.iteration_ - 1))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -510,7 +510,7 @@ class RecursiveFeatureMachineClassifier(ClassifierMixin, RecursiveFeatureMachine
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return next(self._staged(X, "predict_proba", self.iteration_ - 1))
+        return next(self._answer_by_rounds(X, "predict_proba", self.iteration_ - 1))
 
     @of_rows
     def decision_function(self, X: Any) -> np.ndarray:
@@ -525,4 +525,4 @@ class RecursiveFeatureMachineClassifier(ClassifierMixin, RecursiveFeatureMachine
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return next(self._staged(X, "decision_function", self.iteration_ - 1))
+        return next(self._answer_by_rounds(X, "decision_function", self.iteration_ - 1))

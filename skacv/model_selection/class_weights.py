@@ -7,7 +7,7 @@ from .._compat import class_weights
 from .._estimator.collections import is_collection
 from .._estimator.data.labels import check_class_weights
 from ..staged import Staged
-from ..staged.data import weighing_classes
+from ..staged.data import find_class_weights
 from ..staged.fits import last_of
 
 
@@ -37,7 +37,7 @@ def check_members_are_weighed_once(candidates):
         member, estimator = candidate.member, candidate.model
         if isinstance(estimator, Staged):
             estimator = last_of(estimator.estimator)
-        for name, value in weighing_classes(estimator).items():
+        for name, value in find_class_weights(estimator).items():
             raise ValueError(
                 f"Classes are weighted twice, by class_weight and by {name}={value!r} "
                 f"of the member {member!r}: set one of them."

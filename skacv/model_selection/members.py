@@ -16,7 +16,7 @@ from .._estimator.run.recording import (
     check_records_trajectory,
 )
 from ..staged.estimator import as_staged
-from ..staged.fits import cloned
+from ..staged.fits import clone_estimator
 from .criteria import scorer_of
 from .defaults.portfolio import PORTFOLIOS
 
@@ -111,7 +111,7 @@ class ComposedOfMembers(Composition):
         holder = copy(self)
         holder.estimator = None
         copied = super(ComposedOfMembers, holder).__sklearn_clone__()
-        copied.estimator = cloned(self.estimator)
+        copied.estimator = clone_estimator(self.estimator)
         return copied
 
     def _members(self):

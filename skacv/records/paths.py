@@ -76,7 +76,7 @@ class Stages:
     @property
     def kept(self):
         """The numbers of stages that are available, in order."""
-        recorded = self.model.stages.recorded()
+        recorded = self.model.stages.recorded_stages()
         return recorded[recorded <= self.n_stages]
 
     @property

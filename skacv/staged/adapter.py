@@ -237,11 +237,11 @@ class StagedAdapter(ABC):
             "make them smaller."
         )
 
-    def cloned(self):
+    def clone_estimator(self):
         """A clone of the estimator."""
         return clone(self.estimator)
 
-    def begun(self):
+    def begin(self):
         """An adapter of a clone without stages, which will not stop itself."""
         names = self.estimator.get_params(deep=False).keys()
         params = self.early_stopping | self.grows_with
@@ -264,7 +264,7 @@ class StagedAdapter(ABC):
         """Number of stages: fewer than asked for if the growth has ended."""
         return len(self.estimator.estimators_)
 
-    def recorded(self):
+    def recorded_stages(self):
         """Numbers of the stages that are available, in order."""
         return np.arange(1, self.n_stages + 1)
 
@@ -276,11 +276,11 @@ class StagedAdapter(ABC):
         """An adapter with these stages only, if stages take memory of their own."""
         return self
 
-    def without_rows(self):
+    def drop_rows(self):
         """An adapter that keeps no training rows."""
         return self
 
-    def fitted(self):
+    def fitted_estimator(self):
         """The fitted estimator, with all its stages."""
         return self.estimator
 
@@ -318,10 +318,10 @@ class WarmStart(StagedAdapter):
         self.estimator.set_params(**{self.count: n_stages}).fit(X, y, **params)
 
     def at(self, t):
-        stopped = self.between(0, t)
+        stopped = self.slice_stages(0, t)
         return stopped.set_params(warm_start=False, **{self.count: t})
 
-    def between(self, first, last):
+    def slice_stages(self, first, last):
         """A copy of the estimator with stages ``first + 1`` to ``last``."""
         part = copy(self.estimator)
         setattr(part, self.members, getattr(part, self.members)[first:last])

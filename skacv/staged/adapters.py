@@ -55,15 +55,15 @@ class Averages(WarmStart):
 
     def predictions(self, X, first, last, former_sums=None):
         if former_sums is None:
-            former_sums = sum(self.members_on(X, 0, first))
+            former_sums = sum(self.predict_members(X, 0, first))
         means = []
-        for t, prediction in enumerate(self.members_on(X, first, last), first + 1):
+        for t, prediction in enumerate(self.predict_members(X, first, last), first + 1):
             former_sums = former_sums + prediction
             means.append(former_sums / t)
         return np.stack(means), former_sums
 
     @abstractmethod
-    def members_on(self, X, first, last):
+    def predict_members(self, X, first, last):
         """Predictions of members ``first + 1`` to ``last``, one after another."""
 
 
@@ -85,7 +85,7 @@ class Forests(Averages):
                 vars(stopped).pop(name, None)
         return stopped
 
-    def members_on(self, X, first, last):
+    def predict_members(self, X, first, last):
         # Trees split at values of single precision.
         X = check_array(
             X, dtype=np.float32, accept_sparse="csr", ensure_all_finite=False
@@ -125,16 +125,16 @@ class Baggings(Ensemble, Averages):
         params = {} if inner is None else inner.get_params(deep=False)
         return loss_named_in(params, self.loss_parameters, losses)
 
-    def between(self, first, last):
-        part = super().between(first, last)
+    def slice_stages(self, first, last):
+        part = super().slice_stages(first, last)
         part.n_estimators = last - first
         part.estimators_features_ = part.estimators_features_[first:last]
         return part
 
-    def members_on(self, X, first, last):
+    def predict_members(self, X, first, last):
         response = response_of(self.estimator)
         for t in range(first, last):
-            yield getattr(self.between(t, t + 1), response)(X)
+            yield getattr(self.slice_stages(t, t + 1), response)(X)
 
 
 class CachedPredictor:
@@ -206,7 +206,7 @@ class SnapshotAdapter(StagedAdapter):
     def n_stages(self):
         return max(self.copies, default=0)
 
-    def recorded(self):
+    def recorded_stages(self):
         return np.array(sorted(self.copies))
 
     @cached_property
@@ -345,7 +345,9 @@ class FeatureMachines(WarmStart):
 
     def predictions(self, X, first, last, former_sums=None):
         response = response_of(self.estimator)
-        return np.stack(list(self.estimator._staged(X, response, first, last))), None
+        return np.stack(
+            list(self.estimator._answer_by_rounds(X, response, first, last))
+        ), None
 
 
 class PerOutput(StagedAdapter):
@@ -387,12 +389,12 @@ class PerOutput(StagedAdapter):
     def unread_metrics(self, loss, params):
         return self.inner.unread_metrics(loss, params)
 
-    def cloned(self):
+    def clone_estimator(self):
         estimator = self.estimator
-        return type(estimator)(self.inner.cloned(), n_jobs=estimator.n_jobs)
+        return type(estimator)(self.inner.clone_estimator(), n_jobs=estimator.n_jobs)
 
-    def begun(self):
-        return type(self)(self.cloned())
+    def begin(self):
+        return type(self)(self.clone_estimator())
 
     def n_next(self, n_stages):
         return self.inner.n_next(n_stages)
@@ -409,7 +411,7 @@ class PerOutput(StagedAdapter):
                 f"{type(self.estimator).__name__} needs several labels per row, but y "
                 "has one: pass a single-label classifier."
             )
-        self.outputs = self.outputs or [self.inner.begun() for _ in y.T]
+        self.outputs = self.outputs or [self.inner.begin() for _ in y.T]
         Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem")(
             delayed(output.grow)(n_stages, X, column, params)
             for output, column in zip(self.outputs, y.T)
@@ -428,10 +430,10 @@ class PerOutput(StagedAdapter):
             return min(output.n_stages for output in failed)
         return max((output.n_stages for output in self.outputs), default=0)
 
-    def recorded(self):
+    def recorded_stages(self):
         # Outputs that have ended earlier keep their last stage.
         longest = max(self.outputs, key=lambda output: output.n_stages)
-        recorded = longest.recorded()
+        recorded = longest.recorded_stages()
         return recorded[recorded <= self.n_stages]
 
     def n_kept(self, n_models):
@@ -444,19 +446,19 @@ class PerOutput(StagedAdapter):
         thinned.outputs = [output.keep(stages) for output in self.outputs]
         return thinned
 
-    def without_rows(self):
+    def drop_rows(self):
         finished = copy(self)
-        finished.outputs = [output.without_rows() for output in self.outputs]
+        finished.outputs = [output.drop_rows() for output in self.outputs]
         return finished
 
-    def fitted(self):
+    def fitted_estimator(self):
         return self.at(self.n_stages)
 
     def at(self, t):
         outputs = [output.at(min(t, output.n_stages)) for output in self.outputs]
         inner = staged_adapter_of(outputs[0])
-        fitted = self.cloned()
-        fitted.estimator = inner.cloned().set_params(**{inner.count: t})
+        fitted = self.clone_estimator()
+        fitted.estimator = inner.clone_estimator().set_params(**{inner.count: t})
         fitted.estimators_ = outputs
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(outputs[0], name):
@@ -474,7 +476,7 @@ class PerOutput(StagedAdapter):
             )
         )
         if is_classifier(self.estimator):
-            classes = [output.fitted().classes_ for output in self.outputs]
+            classes = [output.fitted_estimator().classes_ for output in self.outputs]
             return label_probabilities(values, classes), list(former_sums)
         return np.stack(values, axis=-1), list(former_sums)
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from .._compat import available_if
 from .._estimator.data.labels import indicator_of, label_of
 from .adapter import label_probabilities, response_of
-from .fits import for_all_classes, last_of
+from .fits import add_lacking_classes, last_of
 
 
 class MeanOfCopies(BaseEstimator):
@@ -32,11 +32,12 @@ class MeanOfCopies(BaseEstimator):
         """The mean of what the method gives that stages are judged by."""
         values = []
         for fitted in self.copies:
-            value = getattr(fitted, response_of(last_of(fitted)))(X)
+            last = last_of(fitted)
+            value = getattr(fitted, response_of(last))(X)
             if isinstance(value, list):
-                value = label_probabilities(value, last_of(fitted).classes_)
+                value = label_probabilities(value, last.classes_)
             if self.classes is not None:
-                value = for_all_classes(last_of(fitted), value[None], self.classes)[0]
+                value = add_lacking_classes(last, value[None], self.classes)[0]
             values.append(value)
         return np.mean(values, axis=0)
 
@@ -144,20 +145,20 @@ class MeanFit:
             fitted.append(fit.at(min(t, fit.stages.n_stages)))
         return self.kind(fitted, self.classes)
 
-    def staged(self, X, last):
+    def staged_predictions(self, X, last):
         """Yield predictions of the available stages up to ``last`` for any rows."""
         runs = []
         for fit in self.fits:
-            runs.append(self._staged_by(fit, X, last))
-        n_stages = len([t for t in self.stages.recorded() if t <= last])
+            runs.append(self._staged_predictions_of(fit, X, last))
+        n_stages = len([t for t in self.stages.recorded_stages() if t <= last])
         for _, *values in zip(range(n_stages), *runs):
             yield np.mean(values, axis=0)
 
-    def _staged_by(self, fit, X, last):
+    def _staged_predictions_of(self, fit, X, last):
         """Predictions of one fit for all classes; after its end those of the last."""
-        for values in fit.staged(X, last):
+        for values in fit.staged_predictions(X, last):
             if self.classes is not None:
-                fitted = fit.stages.fitted()
-                values = for_all_classes(fitted, values[None], self.classes)[0]
+                fitted = fit.stages.fitted_estimator()
+                values = add_lacking_classes(fitted, values[None], self.classes)[0]
             yield values
         yield from repeat(values)

@@ -56,7 +56,7 @@ METRICS_OF_LOSSES = {
 NO_METRIC = {"none", "null", "na", "custom", ""}
 
 
-def of_both_classes(probabilities):
+def add_first_class(probabilities):
     """Probabilities of both classes, where there are those of the second alone.
 
     Shapes: probabilities (n_stages, n_samples) or (n_stages, n_samples, n_classes).
@@ -113,7 +113,7 @@ class Boosters(StagedAdapter):
         }
         return not names.isdisjoint(cls.names) and names.isdisjoint(cls.excluded)
 
-    def begun(self):
+    def begin(self):
         make, settings = type(self.estimator), self.estimator.get_params(deep=False)
         for key, values in self.allowed.items():
             if settings.get(key) not in (None, *values):
@@ -200,10 +200,10 @@ class Boosters(StagedAdapter):
                     )
             self._check_refused(params)
             self.check_rows(X)
-            self.begin(n_stages, X, y, params)
+            self.begin_boosting(n_stages, X, y, params)
         self.go_on(n_stages, X, y, params)
 
-    def without_rows(self):
+    def drop_rows(self):
         finished = copy(self)
         finished.booster = self.booster.copy()
         return finished
@@ -262,5 +262,5 @@ class SumsOfLeaves(Boosters):
         if predictions.shape[2] == 1:
             predictions = predictions[:, :, 0]
         if is_classifier(self.estimator):
-            predictions = of_both_classes(predictions)
+            predictions = add_first_class(predictions)
         return predictions, sums[-1].copy()

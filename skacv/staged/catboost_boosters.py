@@ -160,11 +160,11 @@ class CatBoost(SumsOfLeaves):
             "predictions by it."
         )
 
-    def cloned(self):
+    def clone_estimator(self):
         # ``clone`` refuses lists, such as cat_features, which are copied when read.
         return type(self.estimator)(**self.estimator.get_params())
 
-    def begun(self):
+    def begin(self):
         borders = self.estimator.get_params().get("per_float_feature_quantization")
         if re.search(r"border_type=Uniform\b", str(borders)):
             raise ValueError(
@@ -172,9 +172,9 @@ class CatBoost(SumsOfLeaves):
                 f"per_float_feature_quantization={borders!r} cannot be fitted stage by "
                 "stage: use border_type=GreedyLogSum."
             )
-        return super().begun()
+        return super().begin()
 
-    def begin(self, n_stages, X, y, params):
+    def begin_boosting(self, n_stages, X, y, params):
         until = {"callbacks": [_Until(n_stages)]}
         booster = copy(self.estimator).fit(X, y, **until, **params)
         rate = booster.get_all_params().get("model_shrink_rate", 0)
@@ -229,7 +229,7 @@ class CatBoost(SumsOfLeaves):
     def n_stages(self):
         return self.booster.tree_count_
 
-    def fitted(self):
+    def fitted_estimator(self):
         return self.booster
 
     def at(self, t):

@@ -25,7 +25,7 @@ from .._estimator.data.labels import known_labels, targets_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.delegation import weights_for
 from .._warnings import warn
-from .fits import ending_in, last_of
+from .fits import last_of, replace_last_step
 from .losses import LogLossOfLabels, WrongLabel
 
 # Tables of CatBoost, XGBoost and LightGBM.
@@ -77,7 +77,7 @@ class TargetInfo:
         return np.eye(len(classes))[label]  # one column for each class, also for two
 
 
-def checked_data(staged, adapter, X, y, sample_weight=None):
+def check_data(staged, adapter, X, y, sample_weight=None):
     """The TargetInfo of data, and y; raise if data cannot be fitted.
 
     Rows of weight zero have the target of another row.
@@ -163,7 +163,7 @@ def check_targets_of_folds(loss, target, folds):
             ) from None
 
 
-def weighing_classes(estimator):
+def find_class_weights(estimator):
     """Parameters of an estimator, and of its parts, that weigh classes, by name."""
     weighing = {}
     for name, value in estimator.get_params().items():
@@ -200,7 +200,7 @@ def warn_of_settings(adapter, run):
         )
     has_weights = run.info.row_classes is not None
     in_losses = adapter.weighs_losses if has_weights else ()
-    for parameter, value in weighing_classes(adapter.estimator).items():
+    for parameter, value in find_class_weights(adapter.estimator).items():
         if parameter not in in_losses:
             warn(
                 f"{parameter}={value!r} of {name} weights classes in the fits, but "
@@ -220,14 +220,14 @@ class FitParams:
     # For the steps before the last, and for the last or the only one.
     before: dict
     last: dict
-    # Set by :meth:`checked`.
+    # Set by :meth:`check`.
     n_rows: int | None = None
     # The parameter of the last step that is added to the sum of its stages.
     offset: str | None = None
     # Parameters of the last step with a value for every column.
     of_columns: tuple = ()
 
-    def checked(self, n_rows):
+    def check(self, n_rows):
         """These parameters for ``n_rows`` rows, with valid weights and offsets."""
         before, last = dict(self.before), dict(self.last)
         for params in before, last:
@@ -254,12 +254,12 @@ class FitParams:
         parts = []
         for params, of_columns in ((self.before, ()), (self.last, self.of_columns)):
             part = dict(params)
-            for name, value in self._of_rows(params, of_columns):
+            for name, value in self._items_of_rows(params, of_columns):
                 part[name] = _safe_indexing(value, rows)
             parts.append(part)
         return replace(self, before=parts[0], last=parts[1], n_rows=len(rows))
 
-    def _of_rows(self, params, of_columns=()):
+    def _items_of_rows(self, params, of_columns=()):
         """Names and values of parameters that are as long as X."""
         for name in params.keys() - {*of_columns}:
             value = params[name]
@@ -270,7 +270,7 @@ class FitParams:
             if length == (self.n_rows,):
                 yield name, value
 
-    def resampled(self, samplers, n_rows):
+    def resample(self, samplers, n_rows):
         """The parameters for the rows that fitted samplers, of names, have made.
 
         They follow rows that are selected. Rows that are new have none of them, but for
@@ -284,7 +284,7 @@ class FitParams:
             return self.rows(selected)
         step, sampler = making[0]
         last = dict(self.last)
-        for name, value in self._of_rows(self.last, self.of_columns):
+        for name, value in self._items_of_rows(self.last, self.of_columns):
             if name != "sample_weight" or np.ptp(value):
                 raise ValueError(
                     f"{name} has a value for every row, and the step {step!r} "
@@ -301,7 +301,7 @@ def params_by_step(pipeline, params):
     """Parameters for the steps before the last of a pipeline, and for the last."""
     name, last = pipeline.steps[-1]
     if get_config()["enable_metadata_routing"]:
-        before = ending_in(pipeline, "passthrough").get_metadata_routing()
+        before = replace_last_step(pipeline, "passthrough").get_metadata_routing()
         names = before.consumes("fit", params)
         # Under the names that the last step has for them.
         fit = MethodMapping().add(caller="fit", callee="fit")

@@ -46,14 +46,14 @@ from .adapters import CAN_BE_STAGED, PerOutput
 from .averages import MeanClassifier, MeanFit, MeanRegressor
 from .data import (
     FitParams,
+    check_data,
     check_enough,
     check_has_all,
     check_targets_of_folds,
-    checked_data,
     params_by_step,
 )
 from .evaluation import Evaluation
-from .fits import StagedFit, cloned, last_of
+from .fits import StagedFit, clone_estimator, last_of
 from .prediction import PredictsByStages
 from .run import StagedRun
 from .terms import StagedTerms
@@ -209,7 +209,7 @@ class Staged(
         holder = copy(self)
         holder.estimator = None
         copied = super(Staged, holder).__sklearn_clone__()
-        copied.estimator = cloned(self.estimator)
+        copied.estimator = clone_estimator(self.estimator)
         return copied
 
     def __getattr__(self, name: str) -> Any:
@@ -315,14 +315,14 @@ class Staged(
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
         with names_infinite_columns(X):
-            return self._begun(adapter, X, y, params, growth)
+            return self._begin_run(adapter, X, y, params, growth)
 
-    def _begun(self, adapter, X, y, params, growth):
+    def _begin_run(self, adapter, X, y, params, growth):
         """A run without stages."""
         passed, X, y_passed = (X, y), frame_of_arrow(X), target_array(y)
         of_fit = self._fit_params(adapter, params)
         row_weights = of_fit.last.get("sample_weight")
-        info, y = checked_data(self, adapter, X, y, row_weights)
+        info, y = check_data(self, adapter, X, y, row_weights)
         if last_of(self.estimator) is self.estimator:
             adapter.warn_of_small_numbers(X, y)
         # The splitter, and parameters of its split and of fit.
@@ -330,7 +330,7 @@ class Staged(
         if not get_config()["enable_metadata_routing"]:
             of_split = {"groups": params["groups"]} if "groups" in params else {}
         splitter, of_split, groups = splitter_of(self, y_passed, of_split)
-        of_fit = of_fit.checked(_num_samples(y))
+        of_fit = of_fit.check(_num_samples(y))
         # Targets and weights in the losses.
         classes, loss = info.row_classes, info.loss
         weights = of_fit.last.get("sample_weight")
@@ -368,26 +368,26 @@ class Staged(
             y = column_or_1d(y, warn=True)
         offset = of_fit.offset and of_fit.last[of_fit.offset].reshape(len(target), -1)
 
-        def begun(y, params, held_out, rows, fold=None):
+        def begin(y, params, held_out, rows, fold=None):
             held_out_of = (
                 None if part is None else _safe_indexing(part, held_out)
                 for part in (X, offset)
             )
             of_rows = X, y, params, *held_out_of, rows, classes, fold
-            return StagedFit.begun(self.estimator, adapter, *of_rows)
+            return StagedFit.begin(self.estimator, adapter, *of_rows)
 
-        def begun_on(fitted, held_out, fold=None):
+        def begin_on(fitted, held_out, fold=None):
             y_fitted = _safe_indexing(y, fitted)
-            return begun(y_fitted, of_fit.rows(fitted), held_out, fitted, fold)
+            return begin(y_fitted, of_fit.rows(fitted), held_out, fitted, fold)
 
         if is_fitted.all():
-            main = begun(y, of_fit, training_rows, None)
+            main = begin(y, of_fit, training_rows, None)
         else:
-            main = begun_on(rows[is_fitted], training_rows)
+            main = begin_on(rows[is_fitted], training_rows)
         if classes is not None and main.y is not y:  # a sampler has made it
             check_has_all(classes, main.y)
         for number, (fitted, held_out) in enumerate(splits):
-            folds.append(begun_on(fitted, held_out, number))
+            folds.append(begin_on(fitted, held_out, number))
         mean_of = None
         if self.keep == "mean":
             if not folds:
@@ -402,7 +402,7 @@ class Staged(
             growth = "all"
         return StagedRun(
             # Its estimator may be given other parameters while the run goes on.
-            adapter=type(adapter)(adapter.cloned()),
+            adapter=type(adapter)(adapter.clone_estimator()),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             passed=(*passed, params.get("sample_weight")),

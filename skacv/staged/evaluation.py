@@ -88,18 +88,18 @@ class HeldOutStages(RunningPath):
         """Whether the predictions of all stages are available."""
         n_stages = len(self) - 1
         return self._kept is not None or all(
-            len(fold.stages.recorded()) >= min(n_stages, fold.stages.n_stages)
+            len(fold.stages.recorded_stages()) >= min(n_stages, fold.stages.n_stages)
             for fold in self._folds
         )
 
-    def released(self):
+    def drop_training_rows(self):
         """A copy of the path, without data of further stages."""
         path = copy(self)
         path._next = 0, ()
         if self._kept is not None:
             path._kept, path._folds = self._kept[: len(self)], []
         else:
-            path._folds = [fold.without_training_rows() for fold in self._folds]
+            path._folds = [fold.drop_training_rows() for fold in self._folds]
         return path
 
     @property

@@ -25,7 +25,7 @@ def last_of(estimator):
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
-def ending_in(pipeline, last):
+def replace_last_step(pipeline, last):
     """A copy of a pipeline, which shares its steps, with another last step."""
     *before, (name, _) = pipeline.steps
     changed = copy(pipeline)
@@ -33,18 +33,20 @@ def ending_in(pipeline, last):
     return changed
 
 
-def cloned(estimator):
+def clone_estimator(estimator):
     """A clone of an estimator, or of a list of estimators and names.
 
     It may be one that can be fitted in stages and that scikit-learn cannot clone.
     """
     if isinstance(estimator, list | tuple):
-        return type(estimator)(map(cloned, estimator))
+        return type(estimator)(map(clone_estimator, estimator))
     if isinstance(estimator, Pipeline):
-        last = cloned(last_of(estimator))
-        return ending_in(clone(ending_in(estimator, "passthrough")), last)
+        before = clone(replace_last_step(estimator, "passthrough"))
+        return replace_last_step(before, clone_estimator(last_of(estimator)))
     adapter = staged_adapter_of(estimator) if hasattr(estimator, "get_params") else None
-    return clone(estimator, safe=False) if adapter is None else adapter.cloned()
+    if adapter is None:
+        return clone(estimator, safe=False)
+    return adapter.clone_estimator()
 
 
 class ReachingRows(BaseEstimator):
@@ -55,14 +57,14 @@ class ReachingRows(BaseEstimator):
         return self
 
 
-def fitted_before_last(pipeline, X, y, params):
+def fit_before_last(pipeline, X, y, params):
     """A clone of a pipeline, fitted but for its last step, and what reaches this step.
 
     These are X, y and the parameters of ``fit``, for the rows that samplers have left
     or made.
     """
     samplers = samplers_of(pipeline)
-    fitted = clone(ending_in(pipeline, ReachingRows()))
+    fitted = clone(replace_last_step(pipeline, ReachingRows()))
     try:
         fitted.fit(X, y, **params.before)
     except ValueError as error:
@@ -71,8 +73,8 @@ def fitted_before_last(pipeline, X, y, params):
         raise
     reaching = last_of(fitted)
     if samplers:
-        params = params.resampled(samplers_of(fitted), _num_samples(reaching.y))
-    return ending_in(fitted, "passthrough"), reaching.X, reaching.y, params
+        params = params.resample(samplers_of(fitted), _num_samples(reaching.y))
+    return replace_last_step(fitted, "passthrough"), reaching.X, reaching.y, params
 
 
 def counts_of_classes(y):
@@ -87,7 +89,7 @@ def counts_of_classes(y):
 
 
 @contextmanager
-def noting_fold(number):
+def names_fold(number):
     """Errors have a note with the number of a fold, if there is one."""
     try:
         yield
@@ -126,7 +128,7 @@ class StagedFit:
     fold: int | None = None
 
     @classmethod
-    def begun(
+    def begin(
         cls,
         estimator,
         adapter,
@@ -143,11 +145,11 @@ class StagedFit:
 
         ``classes`` are those of all rows, if these have one each.
         """
-        stages, pipeline = adapter.begun(), None
+        stages, pipeline = adapter.begin(), None
         if isinstance(estimator, Pipeline):
             X, rows = X if rows is None else _safe_indexing(X, rows), None
-            with noting_fold(fold):
-                pipeline, X, y, params = fitted_before_last(estimator, X, y, params)
+            with names_fold(fold):
+                pipeline, X, y, params = fit_before_last(estimator, X, y, params)
                 held_out = take_transformers(pipeline).transform(held_out)
         one_class, weights = None, params.last.get("sample_weight")
         if classes is not None:
@@ -158,15 +160,18 @@ class StagedFit:
         of_last = stages, X, y, params.last, held_out, offset
         return cls(*of_last, pipeline, rows, one_class, fold)
 
-    def grown(self, n_stages):
-        """This fit, which has grown to ``n_stages`` stages."""
+    def grow(self, n_stages):
+        """Grow to ``n_stages`` stages in total; return this fit."""
         X = self.X
         if X is not None and self.rows is not None:
             X = _safe_indexing(X, self.rows)
         try:
-            with noting_fold(self.fold):
+            with names_fold(self.fold):
                 self.stages.grow(n_stages, X, self.y, self.params)
-            knows_all = self.one_class is None or len(self.stages.fitted().classes_) > 1
+            knows_all = (
+                self.one_class is None
+                or len(self.stages.fitted_estimator().classes_) > 1
+            )
         except Exception:
             if self.one_class is None:
                 raise
@@ -182,7 +187,7 @@ class StagedFit:
         """The estimator with the first ``t`` stages."""
         fitted = self.stages.at(t)
         if self.pipeline is not None:
-            fitted = ending_in(self.pipeline, fitted)
+            fitted = replace_last_step(self.pipeline, fitted)
         return fitted
 
     def held_out_predictions(self, first, last, classes, former_sums=None):
@@ -199,15 +204,15 @@ class StagedFit:
         )
         predictions = predictions[first - begin :]
         if classes is not None:
-            fitted = self.stages.fitted()
-            predictions = for_all_classes(fitted, predictions, classes)
+            fitted = self.stages.fitted_estimator()
+            predictions = add_lacking_classes(fitted, predictions, classes)
         return predictions, former_sums
 
-    def staged(self, X, last):
+    def staged_predictions(self, X, last):
         """Yield predictions of the available stages up to ``last`` for any rows."""
         if self.pipeline is not None:
             X = take_transformers(self.pipeline).transform(X)
-        stages = self.stages.recorded()
+        stages = self.stages.recorded_stages()
         stages = stages[stages <= last]
         size = n_stages_per_block(_num_samples(X))
         former_sums, reached = None, 0
@@ -220,14 +225,14 @@ class StagedFit:
                 reached = end
                 yield from predictions
 
-    def without_training_rows(self):
+    def drop_training_rows(self):
         """A fit with the held-out rows only."""
-        stages = self.stages.without_rows()
+        stages = self.stages.drop_rows()
         rest = dict.fromkeys(("X", "y", "rows", "one_class"))
         return replace(self, stages=stages, params={}, **rest)
 
 
-def for_all_classes(fitted, predictions, classes):
+def add_lacking_classes(fitted, predictions, classes):
     """Predictions of a fitted classifier for all classes, of which it may lack some.
 
     A class that its rows lack has probability 0, or a decision less than any other.

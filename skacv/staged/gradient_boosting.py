@@ -30,7 +30,7 @@ class Boosting(WarmStart):
 
     def predictions(self, X, first, last, former_sums=None):
         begin = 0 if former_sums is None else first
-        part = self.between(begin, last)
+        part = self.slice_stages(begin, last)
         if former_sums is not None:  # the initial values of the sums
             part._baseline_prediction = former_sums  # of histograms
             part._raw_predict_init = lambda X: former_sums.copy()  # of plain trees
@@ -94,7 +94,7 @@ class HistBoosting(Boosting):
     def n_stages(self):
         return self.estimator.n_iter_
 
-    def without_rows(self):
+    def drop_rows(self):
         return HistBoosting(self.estimator)
 
 

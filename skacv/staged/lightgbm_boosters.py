@@ -113,15 +113,15 @@ class LightGBM(Updated, SumsOfLeaves):
     def n_planned(self):
         return self.estimator.get_params(deep=False)[self.count]
 
-    def begun(self):
+    def begin(self):
         if is_classifier(self.estimator) and callable(self.objective()):
             raise ValueError(
                 f"{type(self.estimator).__name__} has no probabilities if the "
                 "objective is a function, so its stages cannot be evaluated."
             )
-        return super().begun()
+        return super().begin()
 
-    def begin(self, n_stages, X, y, params):
+    def begin_boosting(self, n_stages, X, y, params):
         from lightgbm import Booster
 
         first = {}
@@ -169,7 +169,7 @@ class LightGBM(Updated, SumsOfLeaves):
         n_trees = self.ends[t]
         return Booster(model_str=self.booster.model_to_string(num_iteration=n_trees))
 
-    def without_rows(self):
+    def drop_rows(self):
         finished = copy(self)
         finished.estimator = copy(self.estimator)
         finished.booster = self._first(self.n_stages)

@@ -124,7 +124,7 @@ class PredictsByStages(HasStagedLoss):
         self._check_has_record()
         X = self._rows(X)
         with names_infinite_columns(X):
-            yield from self.record_.iterates.model.staged(X, self.n_iter_)
+            yield from self.record_.iterates.model.staged_predictions(X, self.n_iter_)
 
     def _rows(self, X):
         """X as the estimator takes it, checked as in ``fit``."""
@@ -211,9 +211,9 @@ class PredictsByStages(HasStagedLoss):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             One array for each of :meth:`recorded_iterations`.
         """
-        yield from map(self._predicted, self._responses(X))
+        yield from map(self._predict_from, self._responses(X))
 
-    def _predicted(self, response):
+    def _predict_from(self, response):
         """The result of ``predict`` for probabilities, decisions or predictions."""
         if not is_classifier(self):
             return response

@@ -102,7 +102,7 @@ class StagedRun(Run):
         while self.n_stages < n_stages:
             n_former = self.n_stages
             may_grow = self._grow_to(min(n_stages, n_former + progress.every))
-            recorded = self.main.stages.recorded()
+            recorded = self.main.stages.recorded_stages()
             is_new = (recorded > n_former) & (recorded <= self.n_stages)
             for t in recorded[is_new]:
                 if progress.report_step(t):
@@ -123,12 +123,12 @@ class StagedRun(Run):
         while self.n_stages < n_stages:
             # Where stages take memory, all but the best and the last are freed.
             n_kept = self.main.stages.n_kept(n_models)
-            n_recorded = len(self.main.stages.recorded()) if self.n_stages else 0
+            n_recorded = len(self.main.stages.recorded_stages()) if self.n_stages else 0
             if n_recorded >= n_kept:
                 best = {self.evaluation.best(self.n_stages)} if self.folds else set()
                 for model in self.main, *self.folds:
                     model.stages = model.stages.keep(sorted(best | {self.n_stages}))
-                n_recorded = len(self.main.stages.recorded())
+                n_recorded = len(self.main.stages.recorded_stages())
             n_next = min(n_stages, self.n_stages + max(1, n_kept - n_recorded))
             n_of_main = n_next if self.growth_of_model == "all" else 1
             if self.growth_of_model == "best" and self.n_stages:
@@ -150,8 +150,8 @@ class StagedRun(Run):
         held_out = record.estimates.get("cv")
         if held_out is None:
             return record
-        released = replace(held_out, prediction=held_out.prediction.released())
-        return record.with_estimates({"cv": released})
+        path = held_out.prediction.drop_training_rows()
+        return record.with_estimates({"cv": replace(held_out, prediction=path)})
 
     def _grow(self, n_of_main, n_of_folds):
         """Grow the model and the folds side by side, and evaluate their stages."""
@@ -168,7 +168,7 @@ class StagedRun(Run):
             warnings.filterwarnings("ignore", "class_weight presets")
             # Libraries release Python's lock while they compute.
             grown = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(fit.grown)(n) for fit, n in growing
+                delayed(fit.grow)(n) for fit, n in growing
             )
         if grows:
             self.main, *grown = grown
@@ -225,8 +225,8 @@ class StagedRun(Run):
         """What predicts, without rows: the fit to all rows, or the mean of all fits."""
         fits = []
         for fit in (self.main, *(self.folds if self.mean_of else ())):
-            without_rows = fit.without_training_rows()
-            fits.append(replace(without_rows, held_out=None, offset=None))
+            without = fit.drop_training_rows()
+            fits.append(replace(without, held_out=None, offset=None))
         return self.mean_of(fits) if self.mean_of else fits[0]
 
     def record(self):

@@ -11,7 +11,7 @@ from .._estimator.data.checks import sum_duplicates
 from .._estimator.delegation import samplers_of
 from .._estimator.estimates.terms import Limit, Price, RunTerms
 from ..optim.losses import Logistic, Multinomial
-from .data import FitParams, check_enough, checked_data
+from .data import FitParams, check_data, check_enough
 from .fits import StagedFit
 from .losses import LogLoss
 
@@ -38,7 +38,7 @@ class StagedTerms(RunTerms):
         return self.adapter.patience
 
     def loss(self, X, y):
-        info, _ = checked_data(self.model, self.adapter, X, y)
+        info, _ = check_data(self.model, self.adapter, X, y)
         if info.loss != LogLoss():
             return info.loss
         # As other classifiers name it.
@@ -58,11 +58,11 @@ class StagedTerms(RunTerms):
     def check_data(self, X, y, sample_weight=None):
         adapter = self.adapter
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        _, y = checked_data(self.model, adapter, X, y)
-        params, X = FitParams({}, weights).checked(_num_samples(y)), sum_duplicates(X)
-        one = StagedFit.begun(self.model.estimator, adapter, X, y, params, held_out=X)
+        _, y = check_data(self.model, adapter, X, y)
+        params, X = FitParams({}, weights).check(_num_samples(y)), sum_duplicates(X)
+        one = StagedFit.begin(self.model.estimator, adapter, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):
-            one.grown(adapter.n_next(1))
+            one.grow(adapter.n_next(1))
         check_enough(y)
 
     def parameters_at(self, record, t):

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.base import is_classifier
 
 from ..optim.losses import Poisson, PseudoHuber, SquaredError
-from .boosters import Updated, of_both_classes
+from .boosters import Updated, add_first_class
 from .losses import (
     AbsoluteError,
     Expectile,
@@ -72,15 +72,15 @@ class XGBoost(Updated):
     def n_planned(self):
         return self.estimator.get_num_boosting_rounds()
 
-    def begun(self):
-        started = super().begun()
+    def begin(self):
+        started = super().begin()
         started.thread = ThreadPoolExecutor(1)
         return started
 
     def grow(self, n_stages, X, y, params):
         self.thread.submit(super().grow, n_stages, X, y, params).result()
 
-    def begin(self, n_stages, X, y, params):
+    def begin_boosting(self, n_stages, X, y, params):
         first = _first_update()
         self.estimator.set_params(n_estimators=1, callbacks=[first])
         self.estimator.fit(X, y, **params)
@@ -148,7 +148,7 @@ class XGBoost(Updated):
         if estimator.objective == "multi:softmax":
             predictions = softmax(predictions, axis=2)
         elif is_classifier(estimator):
-            predictions = of_both_classes(predictions)
+            predictions = add_first_class(predictions)
         return predictions, former_sums
 
 

@@ -176,7 +176,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self : object
             Fitted encoder.
         """
-        self._fitted_codes(X, sample_weight)
+        self._fit_codes(X, sample_weight)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -197,7 +197,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         {ndarray, DataFrame} of shape (n_samples, n_features_out)
         """
-        codes = self._fitted_codes(X, sample_weight)
+        codes = self._fit_codes(X, sample_weight)
         is_of_all = len(codes) == _num_samples(X)
         return self._transform_codes(codes if is_of_all else self.codes(X), X)
 
@@ -283,7 +283,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         # Whatever scikit-learn is configured to return, models take arrays.
         return OneHotCodes(columns, *limits).set_output(transform="default")
 
-    def _fitted_codes(self, X, sample_weight):
+    def _fit_codes(self, X, sample_weight):
         """Fit, and return the codes of the rows of positive weight."""
         table, weights = Table(X), None
         if sample_weight is not None:

@@ -281,7 +281,7 @@ def test_nodewise_residuals_are_those_of_a_lasso(rng):
         rng.standard_normal((200, 30))
         @ np.linalg.cholesky(toeplitz(0.5 ** np.arange(30))).T
     )
-    found = Nodewise().of_columns(X, np.array([3]))
+    found = Nodewise().find_directions_of_columns(X, np.array([3]))
     assert X[:, 3] @ found.vectors[:, 0] == pytest.approx(1)
     scale = np.sqrt((X**2).mean(axis=0))
     across = np.delete(np.abs(X.T @ found.vectors[:, 0]) / scale, 3)
@@ -417,8 +417,8 @@ def test_directions_of_unit_rows_are_those_of_columns(rng):
     rows = np.zeros((2, 6))
     rows[[0, 1], [4, 2]] = 1.0, -2.0
     for of, lasso in ((known, {}), (Nodewise(), {"alpha": 0.45})):
-        expected = of.of_columns(X, np.array([4, 2]), **lasso)
-        found = of.of_rows(X, rows, **lasso)
+        expected = of.find_directions_of_columns(X, np.array([4, 2]), **lasso)
+        found = of.find_directions_of_rows(X, rows, **lasso)
         np.testing.assert_allclose(
             found.vectors,
             expected.vectors * [1, -2],
@@ -434,7 +434,8 @@ def test_directions_of_rows_see_these_and_little_else(how, rng):
     X = rng.standard_normal((n, p)) * np.arange(1, 6)
     row = rng.standard_normal((1, p))
     known = KnownCovariance(np.diag(np.arange(1.0, 6) ** 2), p)
-    found = {"known": known, "nodewise": Nodewise()}[how].of_rows(X, row)
+    covariance = {"known": known, "nodewise": Nodewise()}[how]
+    found = covariance.find_directions_of_rows(X, row)
     seen = X.T @ found.vectors[:, 0]
     variance = row[0] @ np.diag(np.arange(1.0, 6) ** -2) @ row[0]
     # A lasso sees to it that others are seen little; else the draw of X decides.

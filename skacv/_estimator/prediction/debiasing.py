@@ -109,11 +109,11 @@ class ByDirections:
         is_of_residual = self._fitted.record_.data.problem.loss.is_of_residual
         return self._features.has_intercept and is_known and is_of_residual
 
-    def of_columns(self, indices, iterations, on_true_scale):
+    def debias_columns(self, indices, iterations, on_true_scale):
         """Debiased coefficients of the columns ``indices``, for every iterate."""
         runs = [RecordedRun.of(self._fitted, t) for t in iterations]
         scores = [self._scores(run.trajectory) for run in runs]
-        directions = self._directions(indices)
+        directions = self._find_directions(indices)
         determined = directions.are_known() & ~self._features.are_constant(indices)
         _warn_of_columns(self._fitted, indices[~determined])
         for run, run_scores in zip(runs, scores):
@@ -123,17 +123,18 @@ class ByDirections:
                 debiased = debiased._replace(scale=self._scale(run, run_scores))
             yield debiased
 
-    def of_rows(self, rows, iteration):
+    def debias_rows(self, rows, iteration):
         """Means of rows (n_asked, n_features), by one iterate, as Debiased."""
         run = RecordedRun.of(self._fitted, iteration)
-        scores, directions = self._scores(run.trajectory), self._directions_of(rows)
+        scores = self._scores(run.trajectory)
+        directions = self._find_directions_of_rows(rows)
         _warn_of_rows(directions.are_known())
         coef, intercept = run.coef[:-1], run.coef[-1]
         return Debiased.of(rows @ coef + intercept, scores, directions)
 
-    def _directions(self, indices):
+    def _find_directions(self, indices):
         X, is_column = self._features.X, indices < len(self._features.means)
-        of_features = self._covariance.of_columns(X, indices[is_column])
+        of_features = self._covariance.find_directions_of_columns(X, indices[is_column])
         if is_column.all():
             return of_features
         if not self._fitted.record_.data.problem.loss.is_of_residual:
@@ -141,17 +142,17 @@ class ByDirections:
                 "The intercept of such a model can only be estimated with "
                 "covariance='sample'."
             )
-        intercept = self._directions_of(np.zeros((1, X.shape[1])))
+        intercept = self._find_directions_of_rows(np.zeros((1, X.shape[1])))
         vectors, sizes = np.empty((len(X), len(indices))), np.empty(len(indices))
         vectors[:, is_column], sizes[is_column] = of_features
         vectors[:, ~is_column], sizes[~is_column] = intercept
         return Directions(vectors, sizes)
 
-    def _directions_of(self, rows):
+    def _find_directions_of_rows(self, rows):
         """Directions of the means of rows (n_asked, n_features)."""
         # Where there is an intercept, it is that of the mean row.
         centred = self._features.from_middle(rows)
-        directions = self._covariance.of_rows(self._features.X, centred)
+        directions = self._covariance.find_directions_of_rows(self._features.X, centred)
         if self._features.has_intercept:
             # And the coefficient of a constant column.
             n_rows = len(directions.vectors)
@@ -210,8 +211,8 @@ class WithoutPenalty:
         target = data.observed.target.astype(np.float64) + data.offset
         return Unpenalised.of(self._add_constant(X), target, data.problem.loss)
 
-    def of_columns(self, indices, iterations, on_true_scale):
-        """Coefficients at some places, as :meth:`ByDirections.of_columns`."""
+    def debias_columns(self, indices, iterations, on_true_scale):
+        """Coefficients at some places, as :meth:`ByDirections.debias_columns`."""
         runs = [RecordedRun.of(self._fitted, t) for t in iterations]
         X = self._features.X
         n_features = X.shape[1]
@@ -230,8 +231,8 @@ class WithoutPenalty:
             debiased = self._minimum.debiased(run.coef[indices], rows)
             yield debiased.where(determined)._replace(scale=scale)
 
-    def of_rows(self, rows, iteration):
-        """Means of rows (n_asked, n_features), as :meth:`ByDirections.of_rows`."""
+    def debias_rows(self, rows, iteration):
+        """Means of rows (n_asked, n_features), as :meth:`ByDirections.debias_rows`."""
         run = RecordedRun.of(self._fitted, iteration)
         centred = self._add_constant(self._features.from_middle(rows))
         determined = self._minimum.basis.determines(centred)

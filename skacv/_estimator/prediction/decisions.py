@@ -69,7 +69,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     _decision = staticmethod(decision_of)
 
-    def _predicted(self, response):
+    def _predict_from(self, response):
         return label_of(self._decision(response), self.classes_)
 
     @block_by_block

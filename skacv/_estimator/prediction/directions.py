@@ -65,14 +65,14 @@ class KnownCovariance:
         """The inverse of the covariance, times an array."""
         return cho_solve(self._factor, array)
 
-    def of_columns(self, X, columns):
+    def find_directions_of_columns(self, X, columns):
         """Directions of coefficients.
 
         Shapes: X (n_rows, n_columns).
         """
-        return self.of_rows(X, np.eye(X.shape[1])[columns])
+        return self.find_directions_of_rows(X, np.eye(X.shape[1])[columns])
 
-    def of_rows(self, X, rows):
+    def find_directions_of_rows(self, X, rows):
         """Directions of means of rows, d'b.
 
         Shapes: X (n_rows, n_columns); rows (n_asked, n_columns).
@@ -104,7 +104,7 @@ class Nodewise:
     # alpha is smaller. With AR(.5) columns it keeps .35 or more, with AR(.9) columns
     # about .28, and means were covered 88% to 93%.
 
-    def of_columns(self, X, columns, alpha=0.45, least_left=0.4):
+    def find_directions_of_columns(self, X, columns, alpha=0.45, least_left=0.4):
         """Directions of coefficients, by a lasso of each column on all others.
 
         Shapes: X (n_rows, n_columns).
@@ -123,7 +123,7 @@ class Nodewise:
             )
         return directions
 
-    def of_rows(self, X, rows, alpha=0.2, least_left=1 / 3):
+    def find_directions_of_rows(self, X, rows, alpha=0.2, least_left=1 / 3):
         """Directions of means of rows: d'b as a coefficient, by a lasso of its column.
 
         Shapes: X (n_rows, n_columns); rows (n_asked, n_columns).

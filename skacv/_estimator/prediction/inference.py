@@ -243,7 +243,7 @@ class CoefficientInference:
         rows = new_rows(self, on_host(X))
         rows = rows.toarray() if sparse.issparse(rows) else rows
         debiasing = debiasing_of(self, covariance, X_unlabelled)
-        means = debiasing.of_rows(rows, iteration)
+        means = debiasing.debias_rows(rows, iteration)
         ends = self.record_.data.problem.loss.mean(means.interval(coverage))
         return ends[:, 0] if self.record_.data.has_flat_predictions else ends
 
@@ -401,7 +401,9 @@ def interval_tables(
     check_is_about_truth(fitted)
     indices = places_of_columns(fitted, columns)
     debiasing = debiasing_of(fitted, covariance, X_unlabelled)
-    for debiased in debiasing.of_columns(indices, iterations, is_classifier(fitted)):
+    for debiased in debiasing.debias_columns(
+        indices, iterations, is_classifier(fitted)
+    ):
         yield table_of(fitted, indices, debiased, coverage)
 
 
@@ -414,7 +416,7 @@ def table_with_intercept(
     if columns is None and debiasing.has_intercept:
         indices = np.append(indices, fitted.n_features_in_)
     on_true_scale = coverage is not None and is_classifier(fitted)
-    (debiased,) = debiasing.of_columns(indices, [iteration], on_true_scale)
+    (debiased,) = debiasing.debias_columns(indices, [iteration], on_true_scale)
     return as_frame(table_of(fitted, indices, debiased, coverage))
 
 

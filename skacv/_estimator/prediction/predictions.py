@@ -122,7 +122,7 @@ class RecordedModel(HasStagedLoss):
         product = design_of(X).dot(coef.reshape(len(coef), -1))
         return product.reshape(len(product), *coef.shape[1:])
 
-    def _predicted(self, response):
+    def _predict_from(self, response):
         """The result of ``predict`` for a response."""
         return response
 
@@ -140,7 +140,7 @@ class RecordedModel(HasStagedLoss):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             Targets, or labels of the classes.
         """
-        return self._predicted(self._response(X))
+        return self._predict_from(self._response(X))
 
     @staged_block_by_block
     @of_rows
@@ -156,7 +156,7 @@ class RecordedModel(HasStagedLoss):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             One array for each of :meth:`recorded_iterations`.
         """
-        yield from map(self._predicted, self._responses(X))
+        yield from map(self._predict_from, self._responses(X))
 
     def _mean_loss(self, target, predictor, weights):
         """The mean loss over outputs and rows."""
@@ -209,7 +209,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """The prediction of a linear predictor."""
         return loss.mean(predictor)
 
-    def _predicted(self, response):
+    def _predict_from(self, response):
         return self._prediction(response, self._loss)
 
     def __sklearn_tags__(self):

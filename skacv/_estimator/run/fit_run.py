@@ -129,7 +129,7 @@ class FitRun(Run):
         """The recorded iterates."""
         return self.live.trajectory
 
-    def finished(self, **known):
+    def to_finished_run(self, **known):
         """What estimates are computed from; ``known`` are those computed before."""
         finished = FinishedRun(
             self.model,
@@ -149,7 +149,7 @@ class FitRun(Run):
             check_is_whole(self.is_whole)
             check_has_begun(self.live.t > 0)
             with self._threads:
-                finished = self.finished(so_far=self.so_far or PathCache())
+                finished = self.to_finished_run(so_far=self.so_far or PathCache())
                 self._record = self._record_of(finished)
             self.source.warn(self.model, finished)
         return self._record

@@ -20,7 +20,7 @@ from ...staged.adapters import (
     staged_adapter_of,
 )
 from ...staged.catboost_boosters import CatBoost
-from ...staged.fits import cloned
+from ...staged.fits import clone_estimator
 from ...staged.lightgbm_boosters import LightGBM
 from ...staged.xgboost_boosters import XGBoost
 from ...tables.one_hot import OneHotCodes, numbers_and_categories
@@ -192,7 +192,7 @@ def _lightgbm(estimator, encoder, n_outputs):
     """The codes themselves: negative ones count as missing."""
     _, categories = numbers_and_categories(encoder.columns_)
     if categories:
-        estimator = cloned(estimator).set_params(categorical_column=categories)
+        estimator = clone_estimator(estimator).set_params(categorical_column=categories)
     return estimator, None
 
 
@@ -203,14 +203,14 @@ def _xgboost(estimator, encoder, n_outputs):
         return estimator, None
     types = ["q" if column.levels is None else "c" for column in encoder.columns_]
     settings = {"enable_categorical": True, "feature_types": types}
-    estimator = cloned(estimator).set_params(**settings)
+    estimator = clone_estimator(estimator).set_params(**settings)
     return estimator, _make_transformer(mask_unseen, categories)
 
 
 def _outputs(estimator, encoder, n_outputs):
     """The view of the estimator of each output."""
     inner, transformer = choose_view(estimator.estimator, encoder, n_outputs)
-    return cloned(estimator).set_params(estimator=inner), transformer
+    return clone_estimator(estimator).set_params(estimator=inner), transformer
 
 
 def _catboost(estimator, encoder, n_outputs):
@@ -218,7 +218,7 @@ def _catboost(estimator, encoder, n_outputs):
     _, categories = numbers_and_categories(encoder.columns_)
     if not categories:
         return estimator, None
-    estimator = cloned(estimator).set_params(cat_features=categories)
+    estimator = clone_estimator(estimator).set_params(cat_features=categories)
     return estimator, _make_transformer(cast_to_integers, categories)
 
 

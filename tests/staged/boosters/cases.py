@@ -71,7 +71,7 @@ def rows(X, which):
 def by_hand(estimator, t, X, y, which, **params):
     """A fit of the library with so many trees, on some rows."""
     kind = staged_adapter_of(estimator)
-    found = kind.cloned().set_params(**{kind.count: t})
+    found = kind.clone_estimator().set_params(**{kind.count: t})
     own = {
         name: value[which] if len(value) == len(y) else value
         for name, value in params.items()

@@ -218,11 +218,11 @@ def test_catboost_chooses_parameters_for_all_iterations(with_categories):
     parts = InParts(model, X, y)
     for t in (20, 60, 210):
         parts.go_on(t)
-    library = staged_adapter_of(inner).cloned().fit(X, y)
+    library = staged_adapter_of(inner).clone_estimator().fit(X, y)
     np.testing.assert_array_equal(model.predict(X), library.predict(X))
     stopped = model.at_iteration(40).estimator_
     assert stopped.get_params()["learning_rate"] == library.learning_rate_
-    fresh = staged_adapter_of(stopped).cloned().fit(X, y)
+    fresh = staged_adapter_of(stopped).clone_estimator().fit(X, y)
     np.testing.assert_array_equal(stopped.predict(X), fresh.predict(X))
 
 
