@@ -76,7 +76,7 @@ def advise(owner, selection, data):
     if owner.estimator is not None:  # the default models are not the user's
         warn_of_constants(selection, data.y, limited)
     if selection.copies is not None:
-        folds = ESTIMATES["cv"].setting(compared.runs[compared.index].estimator)
+        folds = ESTIMATES["cv"].setting(compared.chosen[compared.index].estimator)
         name = compared.criterion.estimate.name
         if name == "loo" or (name == "cv" and folds is None):
             warn_of_copies(selection.copies)
@@ -95,7 +95,7 @@ def warn_of_limits(compared, is_default, least_weight=0.1):
     """
     weights, warned = compared.weights, set()
     for name, index in compared.best_indices.items():
-        run, t = compared.runs[index], compared.choices[index].iteration
+        run, t = compared.chosen[index].run, compared.chosen[index].iteration
         terms, limit = terms_of(run.estimator), None
         if weights[name] >= least_weight:
             limit = terms.limit(run.estimator.record_)
@@ -139,14 +139,14 @@ def warn_of_constants(selection, y, limited):
     if compared.criterion.name != "cv":
         return  # a scorer, which may rank stages otherwise than their loss
     for name, index in compared.best_indices.items():
-        run = compared.runs[index]
+        run = compared.chosen[index].run
         # In a blend such a member may help others.
         is_alone = compared.weights[name] == 1
         if name in limited or not (is_alone and isinstance(run.estimator, Staged)):
             continue
         if run.estimator._offset is not None:
             continue  # stages add to it, and the constant does not
-        t, by_fold = compared.choices[index].iteration, run.estimator.cv_fold_path_
+        t, by_fold = compared.chosen[index].iteration, run.estimator.cv_fold_path_
         constant, kept = run.path[[0, t]]
         with np.errstate(over="ignore", invalid="ignore"):
             spread = np.std(by_fold[t] - by_fold[0], ddof=min(1, by_fold.shape[1] - 1))

@@ -91,20 +91,20 @@ class BlendTask:
 
 
 class Blending(Comparison):
-    """Runs of candidates, and the weights of the best of every member."""
+    """Runs side by side, and the weights of the best of every member."""
 
-    def __init__(self, task, runs, criterion, rule, between=None):
-        super().__init__(runs, criterion, rule, between)
-        self.task, self.least_index, self.kept = task, self.index, self.best_indices
-        # Members are compared by the loss of the blend.
-        self.between = None
+    between = None  # members are compared by the loss of the blend
+
+    def __init__(self, task, chosen, criterion, rule, between=None):
+        super().__init__(chosen, criterion, rule, between)
+        self.task, self.kept = task, list(self.best_indices)
         # Rows that all runs have held out, as indices in each of them: in every run in
         # the same order, and a row that was held out several times in the order of the
         # splits, which all runs share. ``samples`` and ``folds`` are the numbers of
         # these rows, and of the folds that have held them out, (n_rows,).
         self._orders = []
-        for index, run in enumerate(runs):
-            rows_of_folds = criterion.estimate.of(run.estimator).indices
+        for index, one in enumerate(chosen):
+            rows_of_folds = criterion.estimate.of(one.estimator).indices
             rows = np.hstack(rows_of_folds)
             kept = np.arange(len(rows))
             if criterion.samples is not None:
@@ -118,20 +118,25 @@ class Blending(Comparison):
         # The index of the best combination of every member that has a score.
         self.used, weights = {}, []
         for name, index in self.best_indices.items():
-            if index == self.least_index or not np.isnan(self.choices[index].score):
+            one = chosen[index]
+            if index == self.least_index or not np.isnan(one.choice.score):
                 self.used[name] = index
-                losses = self.criterion.losses(self.runs[index].estimator)
+                losses = self.criterion.losses(one.estimator)
                 if losses is not None:
                     order = np.argsort(losses.rows, kind="stable")
                     weights.append(losses.weights[order])
         self.target = task.y[self.samples].reshape(len(self.samples), -1)
         # Weights that members have, if they are equal: these may weigh classes.
-        self.row_weights = task.sample_weight[self.samples].astype(np.float64)
+        row_weights = task.sample_weight[self.samples].astype(np.float64)
         if len(weights) == len(self.used) and np.allclose(weights, weights[0]):
-            self.row_weights = weights[0]
+            row_weights = weights[0]
+        self.row_weights = row_weights
+        # The scale of a fitted loss may depend on weights of rows.
+        loss = getattr(chosen[self.least_index].estimator, "_loss", task.loss)
+        self._mixture = task.mixture and task.mixture(loss)
         used_weights, self.score = self._weights_and_score()
-        self.weights = dict.fromkeys(self.best_indices, 0.0)
-        self.weights |= zip(self.used, map(float, used_weights))
+        weights = dict.fromkeys(self.best_indices, 0.0)
+        self.weights = weights | dict(zip(self.used, map(float, used_weights)))
         self.index = self.best_indices[max(self.weights, key=self.weights.get)]
         # Predictions of the blend for the rows that all members have held out.
         blend = self._blend_of_held_out(self.weights)
@@ -140,12 +145,9 @@ class Blending(Comparison):
 
     def _weights_and_score(self):
         """Weights of the members used; the held-out loss of the blend and its error."""
-        # The scale of a fitted loss may depend on weights of rows.
-        fitted = self.runs[self.least_index].estimator
-        self._mixture = self.task.mixture(getattr(fitted, "_loss", self.task.loss))
         parts = []
         for index in self.used.values():
-            parts.append(self._part(index, self.choices[index].iteration))
+            parts.append(self._part(index, self.chosen[index].iteration))
         parts = np.stack(parts, axis=2)  # (n_rows, n_targets, n_members)
         weights = self._mixture.weights(parts, self.target, self.row_weights)
         losses = self._mixture.losses(parts @ weights, self.target)[None]
@@ -154,7 +156,7 @@ class Blending(Comparison):
 
     def _held_out_predictor(self, index, t, rows=slice(None)):
         """The predictor of these rows, or of some, by iterate t of a run."""
-        estimator = self.runs[index].estimator
+        estimator = self.chosen[index].estimator
         path = self.criterion.estimate.of(estimator).prediction
         predictions = path[t][self._orders[index][rows]]
         return HeldOutPredictor.from_model(estimator, predictions, t)
@@ -174,7 +176,7 @@ class Blending(Comparison):
         """A blend that predicts the held-out rows, or some of them, for any X."""
         members = {}
         for name, index in self.used.items():
-            t = self.choices[index].iteration
+            t = self.chosen[index].iteration
             members[name] = self._held_out_predictor(index, t, rows)
         return self.task.kind.of_fitted(members, weights)
 
@@ -193,7 +195,7 @@ class Blending(Comparison):
             return kind.of_fitted(members, self.weights)
         units = units_of(self.samples, self.criterion.groups)
         if loss is None:
-            classes = self.runs[self.index].estimator.classes_
+            classes = self.chosen[self.index].estimator.classes_
             labels = np.searchsorted(classes, self.target[:, 0])
             rows = HeldOutScores.of(self.predictions, labels, units)
         else:
@@ -222,7 +224,7 @@ class Blending(Comparison):
         weights = np.broadcast_to(weights, counts.shape)
         for candidate in chain.from_iterable(members):
             if candidate.index == self.index:
-                t = self.choices[self.index].iteration
+                t = self.chosen[self.index].iteration
                 gain = possible_gain(candidate, t, draws)
         return *mean_over_rest(losses, weights, counts), gain
 
@@ -238,7 +240,7 @@ class Blending(Comparison):
         return dict(zip(self.used, largest.tolist()))
 
     def _draws(self, rng):
-        classes = strata_of_rows(self.runs[0].estimator, self.task.y)
+        classes = strata_of_rows(self.chosen[0].estimator, self.task.y)
         rows, groups = self.samples, self.criterion.groups
         return Draws.of(rows, self.row_weights, rng, groups, classes)
 
@@ -278,21 +280,29 @@ class LogLossBlending(Blending):
     Some may stop by another loss, such as a kernel machine by the squared error.
     """
 
-    def __init__(self, task, runs, criterion, rule, between=None):
-        super().__init__(task, runs, criterion, rule, between)
-        converted = [
+    def __init__(self, task, chosen, criterion, rule, between=None):
+        super().__init__(task, chosen, criterion, rule, between)
+        # Runs that are shown in another loss than theirs.
+        self._converted = [
             index
-            for index, run in enumerate(runs)
-            if loss_name(run.estimator) != LOG_LOSS
+            for index, one in enumerate(chosen)
+            if loss_name(one.estimator) != LOG_LOSS
         ]
-        self._have_same_loss = between is None and not converted
-        for index in converted:
-            averages = self._log_losses(index, [self.choices[index].iteration])
-            self.shown[index] = LOG_LOSS, *(float(values[0]) for values in averages)
+        self._have_same_loss = between is None and not self._converted
+
+    def shown(self, index):
+        if index not in self._converted:
+            return super().shown(index)
+        averages = self._log_losses(index, [self.chosen[index].iteration])
+        return LOG_LOSS, *(float(values[0]) for values in averages)
+
+    def shown_paths(self):
+        paths, errors = super().shown_paths()
         for name, index in self.best_indices.items():
-            if index in converted:
-                averages = self._log_losses(index, range(len(runs[index].path)))
-                self.paths[name], self.path_errors[name] = averages
+            if index in self._converted:
+                averages = self._log_losses(index, range(len(paths[name])))
+                paths[name], errors[name] = averages
+        return paths, errors
 
     def _log_losses(self, index, iterates):
         """The held-out log loss of some iterates of a run, and its standard error.

@@ -21,7 +21,7 @@ from .optimism import (
     strata_of_rows,
 )
 from .race import losses_of_all_rows
-from .stages import choice_of
+from .stages import Choice, EndedRun, choice_of
 
 
 def loss_name(estimator):
@@ -57,58 +57,94 @@ class EndedRuns:
         for n in counts:
             until = np.where(np.arange(len(run.path)) <= n, run.path, np.nan)
             runs = [*self.runs, run._replace(path=until)]
-            kept = self.comparison(runs, self.common, index_of_least)
+            chosen = choose_iterates(runs, self.common, index_of_least)
+            kept = self.comparison(chosen, self.common, index_of_least)
             pairs.append((self.common.sign * kept.score[0], kept.score[1]))
         return pairs
 
 
-class Comparison:
-    """Runs of candidates, and the best of the iterates chosen from each.
+@dataclass(frozen=True, eq=False)
+class ChosenRun:
+    """A run, and the iterate that is chosen from it."""
+
+    run: EndedRun
+    choice: Choice
+    # What members are compared by: the value of the criterion, or of a scorer.
+    score: float
+    # As results show it: the name of the loss, or scorer, its value and standard error.
+    shown: tuple[str, float, float]
+
+    @property
+    def estimator(self):
+        return self.run.estimator
+
+    @property
+    def iteration(self):
+        return self.choice.iteration
+
+
+def choose_iterates(runs, criterion, rule, between=None):
+    """The ChosenRun of every run.
 
     ``between`` is a ScorerCriterion that compares the choices of members whose losses
     differ, or None: the criterion compares them.
     """
-
-    def __init__(self, runs, criterion, rule, between=None):
-        self.runs, self.criterion = runs, criterion
-        self.rule, self.between = rule, between
-        # For every run: the Choice of the rule; the score that compares members; the
-        # name of the loss, or scorer, that results show, its value and standard error.
-        self.choices, self.scores, self.shown = [], [], []
-        combinations = {}
-        for index, run in enumerate(runs):
-            choice, name = choice_of(run, criterion, rule), criterion.name
-            if isinstance(criterion, PathCriterion):
-                name = loss_name(run.estimator)
-            self.choices.append(choice)
-            self.scores.append(choice.score)
-            self.shown.append((name, choice.score, choice.standard_error))
-            combinations.setdefault(run.member, []).append(index)
-        # The index of the best combination of every member, the first of equals, and
-        # its path as figures show it; errors are None if the estimator has them.
-        losses = criterion.sign * np.array(self.scores)
-        self.best_indices, self.paths, self.path_errors = {}, {}, {}
-        for name, indices in combinations.items():
-            best = indices[index_of_least(losses[indices])]
-            self.best_indices[name], self.paths[name] = best, runs[best].path
-            self.path_errors[name] = None
+    chosen = []
+    for run in runs:
+        choice, name = choice_of(run, criterion, rule), criterion.name
+        score = choice.score
         if between is not None:
-            self.scores = []
-            for run, choice in zip(runs, self.choices):
-                self.scores += between.path(run.estimator, [choice.iteration]).tolist()
-            losses = between.sign * np.array(self.scores)
-        # The index of the candidate that is kept.
+            (score,) = between.path(run.estimator, [choice.iteration]).tolist()
+        if isinstance(criterion, PathCriterion):
+            name = loss_name(run.estimator)
+        shown = name, choice.score, choice.standard_error
+        chosen.append(ChosenRun(run, choice, score, shown))
+    return chosen
+
+
+class Comparison:
+    """Chosen iterates of runs, side by side; a subclass says what is kept of them.
+
+    A subclass has ``index``, that of the chosen run that is kept or has the largest
+    weight; ``kept``, the names of members that may be kept; ``weights`` by the name of
+    the member; and ``score``, that of what is kept, with its standard error.
+    ``between`` is the scorer that compares members, or None.
+    """
+
+    def __init__(self, chosen, criterion, rule, between=None):
+        self.chosen, self.criterion, self.rule = chosen, criterion, rule
+        combinations = {}
+        for index, one in enumerate(chosen):
+            combinations.setdefault(one.run.member, []).append(index)
+        # The index of the best combination of every member, the first of equals.
+        losses = criterion.sign * np.array([one.choice.score for one in chosen])
+        self.best_indices = {}
+        for name, indices in combinations.items():
+            self.best_indices[name] = indices[index_of_least(losses[indices])]
+        # The index of the best of all.
+        sign = (between or criterion).sign
         best = list(self.best_indices.values())
-        self.index = best[index_of_least(losses[best])]
-        choice = self.choices[self.index]
-        if np.isnan(choice.score):
+        scores = [chosen[index].score for index in best]
+        self.least_index = best[index_of_least(sign * np.array(scores))]
+        if np.isnan(chosen[self.least_index].choice.score):
             raise ValueError(
                 f"criterion={criterion.name} is undefined (NaN) for every iterate "
                 "of every candidate."
             )
-        self.kept = [runs[self.index].member]
-        self.weights = dict.fromkeys(self.best_indices, 0.0) | {self.kept[0]: 1.0}
-        self.score = choice.score, choice.standard_error
+
+    def shown(self, index):
+        """The name of the loss that results show of a run, its value and its error."""
+        return self.chosen[index].shown
+
+    def shown_paths(self):
+        """The path of every member as figures show it, and its errors, by name.
+
+        Errors are None if the estimator has them.
+        """
+        paths = {}
+        for name, index in self.best_indices.items():
+            paths[name] = self.chosen[index].run.path
+        return paths, dict.fromkeys(paths)
 
     def fold_scores(self):
         """The score that compares candidates, of each of them, fold by fold.
@@ -127,13 +163,66 @@ class Comparison:
         if not is_mean_of_folds:
             return None
         scores = []
-        for run, choice in zip(self.runs, self.choices):
-            path = getattr(run.estimator, "cv_fold_path_", None)
+        for one in self.chosen:
+            path = getattr(one.estimator, "cv_fold_path_", None)
             # Candidates may have splitters with other numbers of folds.
             if path is None or (scores and path.shape[1] != len(scores[0])):
                 return None
-            scores.append(path[choice.iteration])
+            scores.append(path[one.iteration])
         return np.array(scores)
+
+    def list_alike(self, losses):
+        """The members whose paths are shown in the loss of the one that is kept.
+
+        ``losses`` has the loss of every member.
+        """
+        alike, best = [], losses[self.chosen[self.index].run.member]
+        for name, loss in losses.items():
+            if loss == best:
+                alike.append(name)
+        return alike
+
+    def _recorded_losses(self, names):
+        """The recorded losses of the candidates of these members, member by member.
+
+        Uncorrected is raised if losses of single rows are not known.
+        """
+        if not isinstance(self.criterion, PathCriterion):
+            raise Uncorrected(
+                f"criterion={self.criterion.name} scores all held-out rows together, "
+                "but the correction needs per-row losses. cross_val_score estimates "
+                "the score to expect"
+            )
+        recorded = {}
+        for index, one in enumerate(self.chosen):
+            name, estimator = one.run.member, one.estimator
+            if name not in names:
+                continue
+            # They are not kept: each has several numbers for every held-out row.
+            losses = self.criterion.losses(estimator)
+            if losses is None:
+                raise Uncorrected(
+                    "per-row losses of held-out rows are not available, as with a "
+                    "RowSummary, Dask input or criterion='risk'"
+                )
+            iterations = evaluated_iterations(estimator)
+            error = partial(self.criterion.error_among, estimator, iterations)
+            recorded.setdefault(name, []).append(
+                RecordedLosses(index, losses, iterations, error)
+            )
+        return list(recorded.values())
+
+
+class BestRun(Comparison):
+    """Runs side by side, of which the best is kept."""
+
+    def __init__(self, chosen, criterion, rule, between=None):
+        super().__init__(chosen, criterion, rule, between)
+        self.between, self.index = between, self.least_index
+        best = chosen[self.index]
+        self.kept = [best.run.member]
+        self.weights = dict.fromkeys(self.best_indices, 0.0) | {best.run.member: 1.0}
+        self.score = best.choice.score, best.choice.standard_error
 
     def held_out_predictions(self):
         """Predictions of the model kept for rows that it was held out of, these rows.
@@ -142,7 +231,8 @@ class Comparison:
         occurs as often as it was held out. Shapes: returned (n_held_out[, n_outputs]),
         (n_held_out,).
         """
-        estimator, t = self.runs[self.index].estimator, self.choices[self.index][0]
+        best = self.chosen[self.index]
+        estimator, t = best.estimator, best.iteration
         estimate = self.criterion.estimate
         held_out = estimate.of(estimator)
         if held_out is None or held_out.prediction is None:
@@ -155,17 +245,6 @@ class Comparison:
             if hasattr(predictor, method):
                 return getattr(predictor, method)(None), np.hstack(held_out.indices)
         return None, None
-
-    def list_alike(self, losses):
-        """The members whose paths are shown in the loss of the one that is kept.
-
-        ``losses`` has the loss of every member.
-        """
-        alike, best = [], losses[self.runs[self.index].member]
-        for name, loss in losses.items():
-            if loss == best:
-                alike.append(name)
-        return alike
 
     def corrected_score(self, rng, ended=()):
         """The loss of choosing in this way, on rows not used for it; standard error.
@@ -183,9 +262,9 @@ class Comparison:
                 chosen = candidate
         rows = np.concatenate([candidate.losses.rows for candidate in recorded])
         weights = np.concatenate([candidate.losses.weights for candidate in recorded])
-        classes = strata_of_rows(self.runs[0].estimator, criterion.y)
+        classes = strata_of_rows(self.chosen[0].estimator, criterion.y)
         draws = Draws.of(rows, weights, rng, criterion.groups, classes)
-        t = self.choices[self.index].iteration
+        t = self.chosen[self.index].iteration
         for member, laps in ended:
             if member in names:
                 losses = losses_of_all_rows(laps, chosen.losses, t)
@@ -201,32 +280,3 @@ class Comparison:
     def largest_weights(self, rng):
         """By name, the largest weights that members may have: none is said of one."""
         return {}
-
-    def _recorded_losses(self, names):
-        """The recorded losses of the candidates of these members, member by member.
-
-        Uncorrected is raised if losses of single rows are not known.
-        """
-        if not isinstance(self.criterion, PathCriterion):
-            raise Uncorrected(
-                f"criterion={self.criterion.name} scores all held-out rows together, "
-                "but the correction needs per-row losses. cross_val_score estimates "
-                "the score to expect"
-            )
-        recorded = {}
-        for index, (name, estimator, *_) in enumerate(self.runs):
-            if name not in names:
-                continue
-            # They are not kept: each has several numbers for every held-out row.
-            losses = self.criterion.losses(estimator)
-            if losses is None:
-                raise Uncorrected(
-                    "per-row losses of held-out rows are not available, as with a "
-                    "RowSummary, Dask input or criterion='risk'"
-                )
-            iterations = evaluated_iterations(estimator)
-            error = partial(self.criterion.error_among, estimator, iterations)
-            recorded.setdefault(name, []).append(
-                RecordedLosses(index, losses, iterations, error)
-            )
-        return list(recorded.values())

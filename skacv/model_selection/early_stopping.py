@@ -356,11 +356,12 @@ class TrajectoryEarlyStoppingCV(
     def _take(self, selection, data, rng):
         """Hold what is kept and the results of all runs, after all has succeeded."""
         compared, best = selection.comparison, selection.best
+        paths, errors = compared.shown_paths()
         results = list_results(selection, data.left_out)
         kept, members = kept_models(selection, data)
         corrected = corrected_score(selection, data, rng)
         held_out, scores = held_out_means(selection, data), fold_scores(selection)
-        model = compared.runs[compared.index].estimator
+        model = compared.chosen[compared.index].estimator
         along_run = terms_of(model).parameters_at(model.record_, selection.iteration)
         rows, alike = best_rows(selection), list_members_alike(selection)
         self.estimator_, self.members_ = kept, members
@@ -372,11 +373,11 @@ class TrajectoryEarlyStoppingCV(
         self.best_params_ = {**best.params, **along_run}
         self.criterion_ = compared.criterion.name
         self.task_ = "classification" if data.of_classes else "regression"
-        self.path_ = compared.paths[best.member]
-        self.member_paths_ = compared.paths
+        self.path_ = paths[best.member]
+        self.member_paths_ = paths
         self.results_ = results
         self._best_indices, self._fold_scores, self._alike = rows, scores, alike
-        self._path_error = compared.path_errors[best.member]
+        self._path_error = errors[best.member]
         self._corrected, self._held_out_prediction = corrected, held_out
         advise(self, selection, data)
         if self.verbose:

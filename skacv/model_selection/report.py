@@ -54,11 +54,11 @@ class FitReport:
         if len(kept) > 1:
             text = " + ".join(f"{weight:.2f} {name}" for name, weight in kept)
         else:
-            iteration = compared.choices[compared.index].iteration
+            iteration = compared.chosen[compared.index].iteration
             text = f"{kept[0][0]} at iteration {iteration}"
-        name, value = compared.shown[compared.index][0], compared.score[0]
+        name, value = compared.shown(compared.index)[0], compared.score[0]
         if compared.between is not None:
-            name, value = compared.between.name, compared.scores[compared.index]
+            name, value = compared.between.name, compared.chosen[compared.index].score
         score = f"{name} {value:.6g}"
         self._print("kept", f"{text}: {score}, {seconds:.2f} s in all")
 

@@ -12,7 +12,7 @@ from .._estimator.parameters import is_auto
 from .advice import names_encoder
 from .blending import Blending
 from .candidates import drop_left_out, group_candidates
-from .comparison import Comparison, EndedRuns
+from .comparison import BestRun, EndedRuns
 from .criteria import PathCriterion
 from .failures import Failed
 from .race import race
@@ -132,7 +132,7 @@ def runs_beside(candidate, candidates, criteria):
             runs.append(one.run)
     if not runs:
         return None
-    comparison = Comparison
+    comparison = BestRun
     if criteria.blend is not None:
         comparison = partial(Blending, criteria.blend)
     return EndedRuns(runs, criteria.of_iterates, comparison)

@@ -15,7 +15,7 @@ from ..optim.blocks import threads_for
 from .advice import groups_of_copies
 from .candidates import drop_left_out
 from .choose_criteria import member_losses
-from .comparison import Comparison, loss_name
+from .comparison import BestRun, Comparison, choose_iterates, loss_name
 from .criteria import RULES, PathCriterion, index_of_least
 from .failures import Failed, attempt
 from .optimism import Uncorrected
@@ -67,7 +67,7 @@ class Selection:
     @property
     def iteration(self):
         """Its iterate."""
-        return self.comparison.choices[self.comparison.index].iteration
+        return self.comparison.chosen[self.comparison.index].iteration
 
     def ended_in_race(self):
         """The member and the laps of combinations that a race has ended.
@@ -109,11 +109,12 @@ def select(candidates, criteria, data, groups):
             between = between and between.restrict_to_common_rows(runs)
     # A blend is of the best iterates.
     rule = RULES.get(data.rule, index_of_least)
+    chosen = choose_iterates(runs, criterion, rule, between)
     if criteria.blend is None:
-        comparison = Comparison(runs, criterion, rule, between)
+        comparison = BestRun(chosen, criterion, rule, between)
     else:
         blend = criteria.blend
-        comparison = blend.blending(blend, runs, criterion, rule, between)
+        comparison = blend.blending(blend, chosen, criterion, rule, between)
     return Selection(comparison, left, candidates, losses, shared_loss, copies)
 
 
@@ -155,8 +156,8 @@ def kept_models(selection, data):
     fitted, members = {}, {}
     for name in comparison.kept:
         index = comparison.best_indices[name]
-        estimator = comparison.runs[index].estimator
-        member = use_iterate(estimator, comparison.choices[index].iteration)
+        one = comparison.chosen[index]
+        member = use_iterate(one.estimator, one.iteration)
         if is_foreign(data.passed_X):
             member = move_to_device_of(data.passed_X, data.passed_y, member)
         fitted[name] = members[name] = member
@@ -278,14 +279,15 @@ def list_results(selection, left_out):
 
 def rows_of_run(comparison, index, params):
     """Rows of results of a run: of the criterion, and of others that it has."""
-    criterion, run = comparison.criterion, comparison.runs[index]
-    choice, estimator, member = comparison.choices[index], run.estimator, run.member
-    loss, *shown = comparison.shown[index]
+    criterion, chosen = comparison.criterion, comparison.chosen[index]
+    run, choice = chosen.run, chosen.choice
+    estimator, member = run.estimator, run.member
+    loss, *shown = comparison.shown(index)
     compared = loss, BETTER[criterion.sign], *shown
     if (between := comparison.between) is not None:
         error = between.standard_error(estimator, choice.iteration)
         better = BETTER[between.sign]
-        compared = between.name, better, comparison.scores[index], error
+        compared = between.name, better, chosen.score, error
     is_best = index == comparison.best_indices[member]
     weight = comparison.weights[member] if is_best else 0.0
     scores = [(criterion.name, loss, choice.iteration, *shown, *compared, weight)]
