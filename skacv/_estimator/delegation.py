@@ -119,8 +119,9 @@ def request_weights(estimator, methods):
     for method in methods:
         if request_of(estimator, method) is None:
             _set_request(estimator, method, True)
-    # Staged, and one model for each output, pass them on.
-    if hasattr(estimator, "estimator"):
+    # Staged, and one model for each output, pass them on. An ensemble of the usual
+    # trees has None in their place.
+    if getattr(estimator, "estimator", None) is not None:
         request_weights(estimator.estimator, methods)
 
 

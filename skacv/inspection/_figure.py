@@ -35,7 +35,7 @@ def recorded_estimator(estimator, X=None):
     inner, X = last_step(inner, X)  # behind the encoder, if there is one
     if isinstance(inner, HoldsRecord):
         check_usable(inner)
-    if not hasattr(inner, "train_path_"):
+    if not isinstance(inner, HoldsRecord) or inner.record_.dropped is not None:
         raise TypeError(
             f"{type(inner).__name__} has recorded no trajectory; use an estimator of "
             "skacv, before drop_record()."

@@ -1,7 +1,6 @@
 """Plot the risk estimates along the iterations."""
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import cycle
 from typing import Any, Self
 
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import log_loss
 
 from .._estimator.delegation import class_of, last_step
+from .._estimator.estimates.fitted_state import loss_name
 from .._estimator.estimates.readers import ESTIMATES
 from ._figure import (
     BLACK,
@@ -184,7 +184,11 @@ default=None
         # None of a single model, and of one that is shown in the loss it stops by.
         error = getattr(stopping, "_path_error", None)
         is_own = error is None
-        staged_loss = inner.staged_loss if is_own else partial(_log_losses, inner)
+        test_path = None
+        if X_test is not None and is_own:
+            test_path = _test_losses(inner, X_test, y_test)
+        elif X_test is not None:
+            test_path = _log_losses(inner, X_test, y_test)
         estimates, criterion = _estimates(inner) if is_own else {}, None
         model_name, compared = class_of(inner), {}
         if getattr(stopping, "criterion_", None) in ESTIMATES:  # no scorer
@@ -198,13 +202,13 @@ default=None
                 estimates = {criterion: estimates[criterion]}
         display = cls(
             estimates=estimates,
-            train_path=inner.train_path_ if is_own else None,
+            train_path=inner.record_.train_path if is_own else None,
             iteration=inner.iteration_,
             criterion=criterion,
-            test_path=None if X_test is None else staged_loss(X_test, y_test),
+            test_path=test_path,
             tested=inner.recorded_iterations(),
             estimator_name=model_name,
-            loss=inner._loss.name if is_own else "log loss",
+            loss=loss_name(inner) if is_own else "log loss",
             **compared,
         )
         n_lengths = len({len(path) for path in display._risks()})
@@ -372,6 +376,16 @@ def _comparison(stopping):
         "weights": stopping.weights_ if is_blend else None,
         "blend_loss": stopping.best_score_ if is_blend else None,
     }
+
+
+def _test_losses(inner, X, y):
+    """Losses of all iterates on other rows, by the estimator itself."""
+    if not hasattr(inner, "staged_loss"):
+        raise TypeError(
+            f"X_test needs losses of test rows, but {class_of(inner)} has no method "
+            "staged_loss(X, y)."
+        )
+    return inner.staged_loss(X, y)
 
 
 def _log_losses(inner, X, y):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._estimator.delegation import class_of
-from .._estimator.estimates.fitted_state import MOST_RESIDUALS
+from .._estimator.estimates.fitted_state import MOST_RESIDUALS, loss_name
 from .._estimator.estimates.held_out import HeldOutLosses
 from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from ..optim.losses import SquaredError
@@ -17,7 +17,7 @@ from ..risk.held_out_rows import HeldOutResiduals, units_of
 from ..risk.prediction_sets import HeldOutScores
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, BlendRows
-from .comparison import Comparison, loss_name
+from .comparison import Comparison
 from .criteria import PathCriterion, list_losses
 from .failures import attempt, score_or_nan
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
@@ -132,7 +132,7 @@ class Blending(Comparison):
             row_weights = weights[0]
         self.row_weights = row_weights
         # The scale of a fitted loss may depend on weights of rows.
-        loss = getattr(chosen[self.least_index].estimator, "_loss", task.loss)
+        loss = chosen[self.least_index].estimator.record_.loss or task.loss
         self._mixture = task.mixture and task.mixture(loss)
         used_weights, self.score = self._weights_and_score()
         weights = dict.fromkeys(self.best_indices, 0.0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from .._estimator.estimates.fitted_state import loss_name
 from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from .._estimator.run.recording import evaluated_iterations
 from .criteria import PathCriterion, index_of_least
@@ -22,11 +23,6 @@ from .optimism import (
 )
 from .race import losses_of_all_rows
 from .stages import Choice, EndedRun, choice_of
-
-
-def loss_name(estimator):
-    """The name of the loss of a fitted estimator."""
-    return getattr(getattr(estimator, "_loss", None), "name", "loss")
 
 
 @dataclass

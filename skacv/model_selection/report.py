@@ -1,7 +1,8 @@
 """``verbose``: a line for every member as it is fitted, and one for the result."""
 
+from .._estimator.estimates.fitted_state import loss_name
 from .blending import LOG_LOSS, Blending
-from .comparison import loss_name
+from .comparison import choose_iterates
 from .criteria import PathCriterion, index_of_least
 from .mixtures import LogLosses
 from .time_limit import too_short
@@ -93,7 +94,8 @@ def score_at(criteria, run, t):
     """The score by which members are compared, of an iterate: name and value."""
     criterion = criteria.of_iterates
     if criteria.blend is not None and criteria.blend.mixture is LogLosses:
-        blended = Blending(criteria.blend, [run], criterion, index_of_least)
+        chosen = choose_iterates([run], criterion, index_of_least)
+        blended = Blending(criteria.blend, chosen, criterion, index_of_least)
         return LOG_LOSS, blended.score[0]
     if criteria.of_members is not None:
         return criteria.of_members.name, criteria.of_members.path(run.estimator, [t])[0]

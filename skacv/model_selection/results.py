@@ -8,8 +8,8 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimator.devices import convert_to_numpy
+from .._estimator.estimates.fitted_state import loss_name
 from .._estimator.prediction.inference import as_frame
-from .comparison import loss_name
 
 # Columns of ``leaderboard``, which are those of ``results_``.
 COLUMNS = (

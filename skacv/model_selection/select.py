@@ -8,14 +8,14 @@ import numpy as np
 from .._compat import _safe_indexing, is_foreign, on_host
 from .._estimator.data.checks import shape_of
 from .._estimator.devices import move_to_device_of
-from .._estimator.estimates.fitted_state import use_iterate
+from .._estimator.estimates.fitted_state import loss_name, use_iterate
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from ..optim.blocks import threads_for
 from .advice import groups_of_copies
 from .candidates import drop_left_out
 from .choose_criteria import member_losses
-from .comparison import BestRun, Comparison, choose_iterates, loss_name
+from .comparison import BestRun, Comparison, choose_iterates
 from .criteria import RULES, PathCriterion, index_of_least
 from .failures import Failed, attempt
 from .optimism import Uncorrected

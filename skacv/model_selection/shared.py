@@ -115,11 +115,11 @@ class DrawnSplits:
         """This object, which does not change: a copy would take memory."""
         return self
 
-    def split(self, X, y=None, **params):
+    def split(self, X, y=None, groups=None, **params):
         """The splits that have been drawn, whatever is passed."""
         return iter(self.splits)
 
-    def get_n_splits(self, X=None, y=None, **params):
+    def get_n_splits(self, X=None, y=None, groups=None, **params):
         """Number of splits."""
         return len(self.splits)
 

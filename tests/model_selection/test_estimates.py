@@ -12,6 +12,7 @@ from skacv import (
 )
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.records import HeldOut
+from tests.runs import reading
 
 
 def read_half(run):
@@ -103,6 +104,12 @@ def test_what_it_cannot_do_is_said(half, data):
     message = "half_path_, which this fit of {} did not compute. It takes ten rows."
     with pytest.raises(ValueError, match=message.format("IterativeRidge")):
         model.fit(X[:8], y[:8])
+
+
+def test_a_reader_that_returns_something_else_is_named(data):
+    with reading(lambda run: np.zeros(len(run.trajectory.coef))):
+        with pytest.raises(TypeError, match=r"'read' must be a HeldOut.*ndarray"):
+            IterativeRidge(max_iter=3).fit(*data)
 
 
 def test_kernel_machines_have_it_too(half, data):

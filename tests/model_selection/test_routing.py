@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+)
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -116,6 +120,19 @@ def test_a_request_of_weights_is_one_of_all_members(name, data, routing):
     model = clone(REGRESSORS[name]).set_fit_request(sample_weight=True)
     model.fit(X, y, sample_weight=weights)
     check_same(model, without_routing(model, X, y, sample_weight=weights), X)
+
+
+@pytest.mark.parametrize("with_weights", [False, True])
+def test_bagging_of_the_usual_trees(with_weights, data, routing):
+    """Its parameter ``estimator`` is None; with routing it draws rows otherwise."""
+    X, y, _, weights, _ = data
+    params = {"sample_weight": weights} if with_weights else {}
+    bagging = BaggingRegressor(n_estimators=3, random_state=0)
+    model = TrajectoryEarlyStoppingCV(bagging, cv=3).set_fit_request(sample_weight=True)
+    model.fit(X, y, **params)
+    alone = clone(bagging).set_params(n_estimators=model.best_iter_)
+    expected = alone.set_fit_request(sample_weight=True).fit(X, y, **params)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
 
 
 def test_default_members_get_the_weights_that_are_passed(data, routing):

@@ -342,3 +342,8 @@ def check_iterate(estimator, t):
             f"Iterate {t} was not kept: recorded_iterations() has those that were."
         )
     return t
+
+
+def loss_name(fitted):
+    """The name of the loss in the paths of a fitted estimator."""
+    return getattr(fitted.record_.loss, "name", "loss")

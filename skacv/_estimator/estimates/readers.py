@@ -101,7 +101,7 @@ class Estimate:
     Parameters
     ----------
     name : str
-        Name as a criterion, and prefix of its fitted attributes.
+        Name as a criterion, and in ``record_``.
     label : str
         Label in figures.
     read : callable
@@ -313,6 +313,11 @@ def read_estimates(run):
             held_out = run.computed[name] and run.computed[name].first(n_iterates)
         elif estimate.is_on(run.estimator):
             held_out = estimate.read(run)
+            if not isinstance(held_out, HeldOut | None):
+                raise TypeError(
+                    f"The estimate {name!r} must be a HeldOut, or None where a run has "
+                    f"none, but its reader has returned {type(held_out).__name__}."
+                )
         if held_out is not None:
             estimates[name] = held_out
     return estimates

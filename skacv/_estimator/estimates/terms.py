@@ -66,7 +66,7 @@ class RunTerms:
 
     def loss(self, X: Any, y: Any) -> Any:
         """The loss of rows, to be compared with that of other estimators."""
-        return None
+        return self.model.path_loss
 
     def check_loss_chooses(self) -> None:
         """Raise if paths have another loss than the fit: a scorer must choose then."""

@@ -30,6 +30,13 @@ class RecordsTrajectory(HoldsRecord):
     Held-out predictions are those of ``predict``; those of a classifier may have a
     column for each class, and then are those of ``predict_proba``.
 
+    Attributes
+    ----------
+    path_loss : Loss or None
+        A class attribute: the loss of rows of which the paths are means, such as
+        ``skacv.optim.losses.SquaredError()``. Estimators of the same loss are compared
+        by their paths, and blended.
+
     See Also
     --------
     skacv.TrajectoryEarlyStoppingCV : Keeps the best iterate of such an estimator.
@@ -45,6 +52,9 @@ class RecordsTrajectory(HoldsRecord):
     False
     """
 
+    # The loss of rows of which paths are means, as far as it is known before a run:
+    # estimators of the same loss are compared by their paths, and blended.
+    path_loss: Any = None
     # What a stopping estimator asks of its runs.
     _terms_type = RunTerms
 

@@ -1,23 +1,32 @@
 """Estimators of other classes: what they need, by shape or by inheritance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.linear_model import Lasso, LinearRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import LeaveOneOut, cross_val_score
+from sklearn.model_selection import (
+    GroupKFold,
+    LeaveOneOut,
+    check_cv,
+    cross_val_score,
+)
 
 from skacv import (
     IterativeRidge,
+    RiskPathDisplay,
     TrajectoryEarlyStoppingCV,
     TrajectoryLogisticRegression,
 )
 from skacv.model_selection import RecordsTrajectory
+from skacv.optim.losses import SquaredError
 from skacv.records import HeldOut, Record, Run
 from skacv.records.paths import ParamsPath
 from tests.cases import covering
-from tests.model_selection.cases import NestedLeastSquares
+from tests.model_selection.cases import NestedLeastSquares, NestedRun
 
 # What every class has to write, as docs/extending.md says.
 WRITTEN = "begin", "predict"
@@ -220,3 +229,64 @@ def test_held_out_predictions_of_a_classifier_may_be_labels(labelled):
     np.testing.assert_allclose(model.path_, expected)
     with pytest.raises(AttributeError, match="predict_proba"):
         clone(model).set_params(criterion="neg_log_loss").fit(X, y)
+
+
+# ---------------------------------------------------------- side by side with others
+
+
+class OfSquares(NestedLeastSquares):
+    """It says what its paths are means of, and so do its records."""
+
+    path_loss = SquaredError()
+
+    def begin(self, X, y):
+        return WithLoss(X, y, bool(self.loo))
+
+
+class WithLoss(NestedRun):
+    """A run whose record has the loss and the weights of the rows."""
+
+    def record(self):
+        weights = np.ones(len(self.y))
+        return replace(super().record(), loss=SquaredError(), weights=weights)
+
+
+def test_a_regressor_that_says_its_loss_is_blended(data):
+    X, y = data[0][:, :8], data[1]
+    members = [("own", OfSquares(True)), ("ridge", IterativeRidge(0.0, loo=True))]
+    model = TrajectoryEarlyStoppingCV(members, criterion="loo", rule="blend")
+    model.fit(X, y)
+    assert model.weights_.keys() == {"own", "ridge"}
+    best = TrajectoryEarlyStoppingCV(members, criterion="loo").fit(X, y)
+    assert model.best_score_ <= best.best_score_
+    assert set(model.leaderboard()["metric"]) == {"squared error"}
+    assert np.isfinite(model.best_score_corrected_)
+
+
+def test_a_display_of_an_estimator_of_ones_own(data):
+    pytest.importorskip("matplotlib")
+    X, y = data[0][:, :8], data[1]
+    model = TrajectoryEarlyStoppingCV(OfSquares(True), criterion="loo").fit(X, y)
+    display = RiskPathDisplay.from_estimator(model)
+    assert list(display.lines_) == ["loo"]
+    assert display.ax_.get_ylabel().startswith("mean squared error")
+    with pytest.raises(TypeError, match="OfSquares has no method staged_loss"):
+        RiskPathDisplay.from_estimator(model, X_test=X, y_test=y)
+
+
+def test_splits_that_have_been_drawn_are_a_splitter_of_scikit_learn(data):
+    X, y = data
+    seen = []
+
+    class Splitting(Boxed):
+        def begin(self, X, y, groups=None):
+            folds = check_cv(self.cv).split(X, y, groups)
+            seen.append([rows.tolist() for _, rows in folds])
+            return super().begin(X, y)
+
+    cv, groups = GroupKFold(4), np.arange(len(y)) // 5
+    TrajectoryEarlyStoppingCV(Splitting(loo=False, cv=cv), criterion="cv").fit(
+        X, y, groups=groups
+    )
+    expected = [rows.tolist() for _, rows in cv.split(X, y, groups)]
+    assert seen == [expected]
