@@ -313,7 +313,7 @@ class RecursiveFeatureMachine(BaseEstimator):
         # Yield what a method gives, by the machines of some rounds.
         check_is_fitted(self)
         X = validate_rows(self, on_host(X), reset=False)
-        answer = getattr(self, f"_{response}_of")
+        answer = self._answers()[response]
         for one in self._rounds[first:last]:
             yield answer(one, one.ridge.predict(one.columns.apply(X)))
 
@@ -420,8 +420,13 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
     True
     """
 
-    def _predict_of(self, one, predictor):
-        return predictor[:, 0] if self._is_1d else predictor
+    def _answers(self):
+        """What each method makes of a round and its linear predictors."""
+
+        def predict(one, predictor):
+            return predictor[:, 0] if self._is_1d else predictor
+
+        return {"predict": predict}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -488,14 +493,23 @@ class RecursiveFeatureMachineClassifier(ClassifierMixin, RecursiveFeatureMachine
     ) -> None:
         set_parameters(self, locals())
 
-    def _decision_function_of(self, one, predictor):
-        return decision_of(predictor)
+    def _answers(self):
+        """What each method makes of a round and its linear predictors."""
 
-    def _predict_of(self, one, predictor):
-        return label_of(decision_of(predictor), self.classes_)
+        def decide(one, predictor):
+            return decision_of(predictor)
 
-    def _predict_proba_of(self, one, predictor):
-        return probabilities_of(one.probability_scale * decision_of(predictor))
+        def predict(one, predictor):
+            return label_of(decision_of(predictor), self.classes_)
+
+        def predict_proba(one, predictor):
+            return probabilities_of(one.probability_scale * decision_of(predictor))
+
+        return {
+            "decision_function": decide,
+            "predict": predict,
+            "predict_proba": predict_proba,
+        }
 
     @of_rows
     def predict_proba(self, X: Any) -> np.ndarray:
