@@ -230,7 +230,7 @@ class WholeRun(Run):
     # Fitted attributes about the columns, and classes.
     names: dict
     seed: int
-    # Of ``cv``, and rows that are left out one at a time; or None.
+    # The folds of ``cv``, and the rows that are left out one at a time; or None.
     splits: list | None
     left_out: np.ndarray | None
     groups: np.ndarray | None

@@ -29,7 +29,7 @@ from .fits import StagedFit
 class StagedRun(Run):
     """A run of a model and its folds, which can be continued."""
 
-    # Of a clone of the estimator, which is not fitted.
+    # It adapts a clone of the estimator, which is not fitted.
     adapter: StagedAdapter
     n_jobs: int | None
     verbose: int
@@ -57,6 +57,8 @@ class StagedRun(Run):
     n_of_main: int = 0
     # The stage at which a callback has ended the run, or None.
     ended_at: int | None = None
+    # The record of the stages so far: one of a booster is a copy of it.
+    _record: Record | None = None
     # False once an error has left it half grown.
     is_whole: bool = True
 
@@ -155,6 +157,7 @@ class StagedRun(Run):
 
     def _grow(self, n_of_main, n_of_folds):
         """Grow the model and the folds side by side, and evaluate their stages."""
+        self._record = None
         grows, growing = n_of_main > self.n_of_main, []
         self.is_whole = False
         if grows:
@@ -232,7 +235,9 @@ class StagedRun(Run):
     def record(self):
         check_is_whole(self.is_whole)
         check_has_begun(self.n_stages > 0)
-        return self._record_of(self.n_recorded)
+        if self._record is None:
+            self._record = self._record_of(self.n_recorded)
+        return self._record
 
     def _record_of(self, n_stages):
         """The Record of ``n_stages`` stages; the model uses its own."""

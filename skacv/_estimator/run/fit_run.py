@@ -46,9 +46,9 @@ class FitTask:
     """What is known of a fit before its data are read."""
 
     spec: ModelSpec
-    # Of the table ESTIMATES, those that are switched on.
+    # The estimates that are switched on, from the table ESTIMATES.
     estimates: list
-    # Of batches, and of all else that is drawn for the run.
+    # It draws batches, and all else that is random in the run.
     seed: int
     # The record that the run continues, or None.
     recorded: Record | None = None
@@ -67,7 +67,7 @@ class FitRun(Run):
     data: TrainingData | None
     # Training rows and held-out rows of every fold, as rows of the data.
     folds: list | None
-    # Of every sample, or None.
+    # The group of every sample, or None.
     groups: Any
     # The phases of the whole run.
     plan: list

@@ -258,7 +258,8 @@ def test_a_regressor_that_says_its_loss_is_blended(data):
     model.fit(X, y)
     assert model.weights_.keys() == {"own", "ridge"}
     best = TrajectoryEarlyStoppingCV(members, criterion="loo").fit(X, y)
-    assert model.best_score_ <= best.best_score_
+    # A weight of one is the best member, up to rounding.
+    assert model.best_score_ <= best.best_score_ * (1 + 1e-9)
     assert set(model.leaderboard()["metric"]) == {"squared error"}
     assert np.isfinite(model.best_score_corrected_)
 
