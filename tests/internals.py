@@ -23,7 +23,13 @@ from skacv.kernel.centers import Features
 from skacv.kernel.classifier import clip_probabilities
 from skacv.kernel.eigenpro import batches_of
 from skacv.kernel.kernels import KERNELS, RADIAL_KERNELS, scale_gamma, squared_distances
-from skacv.kernel.ridge import KernelRidge, enough_centers
+from skacv.kernel.ridge import (
+    EveryRow,
+    FewerCenters,
+    KernelRidge,
+    ShiftedInverse,
+    enough_centers,
+)
 from skacv.model_selection.advice import is_still_improving
 from skacv.model_selection.criteria import RULES
 from skacv.model_selection.defaults.portfolio import (
@@ -52,10 +58,13 @@ __all__ = [
     "RADIAL_KERNELS",
     "RULES",
     "TASKS",
+    "EveryRow",
     "Features",
+    "FewerCenters",
     "KernelRidge",
     "OfOneIterate",
     "Patience",
+    "ShiftedInverse",
     "as_staged",
     "batches_of",
     "bound_of_later_gain",

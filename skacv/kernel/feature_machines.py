@@ -43,7 +43,7 @@ from .._typing import RandomState
 from .._warnings import warn
 from ..risk.held_out_rows import drawn_units
 from .kernels import RADIAL_KERNELS, check_squares, gamma_of
-from .ridge import KernelRidge, enough_centers, to_array
+from .ridge import FIRST_STRENGTH, MOST_LEFT_OUT, KernelRidge, enough_centers, to_array
 
 # Kernels that the first rounds compare, and multiples of gamma="scale": distances of
 # five times those between rows, and for smooth functions of one and of three times
@@ -78,6 +78,8 @@ class Round:
     derivatives: np.ndarray  # mean squared ones, by standardised columns
     # The kernel, and its multiple of gamma="scale".
     candidate: tuple
+    # Of the last comparison, by candidate.
+    strengths: dict
     n_centers: int
     # The factor that turns decisions of classes into log odds.
     probability_scale: float | None = None
@@ -231,22 +233,28 @@ class RecursiveFeatureMachine(BaseEstimator):
             squared_lengths, vectors = np.linalg.eigh(X @ X.T)
             X_rotated = vectors * np.sqrt(np.maximum(squared_lengths, 0))
 
-        def fit(rows, kernel, factor, n_centers):
+        def fit(rows, kernel, factor, n_centers, first_strength):
             gamma = gamma_of(kernel, spread, factor)
             order = np.random.RandomState(seed).permutation(len(target[rows]))
             index = np.sort(order[:n_centers])
             data = X_rotated[rows], target[rows], weights[rows], index
-            ridge = KernelRidge.of(RADIAL_KERNELS[kernel](gamma), *data)
+            ridge = KernelRidge.of(RADIAL_KERNELS[kernel](gamma), *data, first_strength)
             of_all = np.arange(n_rows)[rows]
-            return replace(ridge, left_out=of_all[ridge.left_out]), of_all[index]
+            numbers = {"index": of_all[ridge.index], "left_out": of_all[ridge.left_out]}
+            return replace(ridge, **numbers)
 
         rows, _ = drawn_units(n_rows, None, ROWS_TO_COMPARE)
+        strengths = rounds[-1].strengths if rounds else {}
         if len(rounds) < N_COMPARED:
-            fits = {pair: fit(rows, *pair, None) for pair in CANDIDATES[self.kernel]}
-            candidate = min(fits, key=lambda pair: fits[pair][0].loo_error)
-            ridge, index = fits[candidate]
+            fits = {
+                pair: fit(rows, *pair, None, strengths.get(pair, FIRST_STRENGTH))
+                for pair in CANDIDATES[self.kernel]
+            }
+            strengths = {pair: one.strength for pair, one in fits.items()}
+            candidate = min(fits, key=lambda pair: fits[pair].loo_error)
+            ridge = fits[candidate]
         else:
-            candidate = rounds[-1].candidate
+            candidate, ridge = rounds[-1].candidate, rounds[-1].ridge
         n_centers = self._n_centers_on(n_rows)
         # Once a round needs many centres, those that follow do.
         may_be_fewer = not rounds or rounds[-1].n_centers < n_centers
@@ -261,9 +269,11 @@ class RecursiveFeatureMachine(BaseEstimator):
             # So many rows determine the coefficients of centres to half a percent of
             # the noise.
             rows, _ = drawn_units(n_rows, None, 200 * n_centers)
-            ridge, index = fit(rows, *candidate, n_centers)
+            # As if the penalty were the same for a sum over rows.
+            share = len(ridge.loo_prediction) / min(len(target[rows]), MOST_LEFT_OUT)
+            ridge = fit(rows, *candidate, n_centers, ridge.strength * share)
         rows, _ = drawn_units(n_rows, None, ROWS_OF_DERIVATIVES)
-        centers = to_array(X[index])
+        centers = to_array(X[ridge.index])
         derivatives = ridge.mean_squared_derivatives(
             X[rows], centers, weights[rows], X_rotated[rows]
         )
@@ -277,7 +287,7 @@ class RecursiveFeatureMachine(BaseEstimator):
         derivatives *= scales**2
         rounding = np.sqrt(np.finfo(np.float64).eps) * np.abs(target).max()
         derivatives[derivatives <= rounding**2] = 0.0
-        learned = scales, derivatives, candidate
+        learned = scales, derivatives, candidate, strengths
         return Round(ridge, columns, *learned, n_centers, probability_scale)
 
     def _n_centers_on(self, n_rows):
@@ -364,8 +374,9 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
         Number of rounds.
     n_centers : int, "auto" or None, default="auto"
         Number of centres, random rows at which the function has coefficients
-        (Nystroem); None is all rows. "auto": all up to 1000 rows, then 1000, or 500 if
-        half of these do as well.
+        (Nystroem); None is all rows, or as many as stand for all where the kernel is
+        smooth. "auto": all up to 1000 rows, then 1000, or 500 if half of these do as
+        well.
     warm_start : bool, default=False
         Whether ``fit`` with the same data continues from the last rounds, up to
         ``n_rounds``. Other data or parameters start from the first round, with a

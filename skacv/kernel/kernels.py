@@ -106,10 +106,11 @@ class Laplacian(RadialKernel):
     def slope(self, squared):
         # At its own row the kernel has a kink, with slopes of both signs: their mean.
         distance = np.sqrt(squared)
+        distance[distance == 0] = np.inf
         slope = np.exp(-self.gamma * distance)
         slope *= -0.5 * self.gamma
-        apart = distance > 0
-        return np.divide(slope, distance, out=np.zeros_like(slope), where=apart)
+        slope /= distance
+        return slope
 
 
 class Matern(RadialKernel):

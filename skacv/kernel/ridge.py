@@ -1,12 +1,25 @@
 """Kernel ridge regression on centres, its strength chosen by exact leave-one-out.
 
-With features Z = k(X, C) L'^-1 of centres C, L L' = k(C, C), weights w of sum one and
-centred by them, the solution of strength s is
+With weights w of sum one, v = sqrt(w), D = diag(v) and every row a centre, the fit of
+strength s solves
+
+    (D K D + s I) c + b v = D y,    v'c = 0,    f = sum_i v_i c_i k(., x_i) + b,
+
+and the residual of row i without it is c_i / (v_i C_ii), C the inverse of the bordered
+matrix: (D K D + s I)^-1 less its part along v. With m centres that are fewer, features
+Z = k(X, C) L'^-1, L L' = k(C, C), centred by the weights, have the solution
 
     b = (Z'WZ + s I)^-1 Z'W y,
 
 and the residual of row i without it is its residual divided by 1 - w_i (1 + z_i'(Z'WZ +
-s I)^-1 z_i). One eigendecomposition gives both for every strength.
+s I)^-1 z_i).
+
+A Cholesky decomposition for each strength takes a tenth of the time of eigenvectors,
+which would give all strengths, and few need to be tried: the error is a smooth function
+of the strength, and former fits tell about where it is least. In single precision it
+takes half of that. A strength too weak for single precision goes with a smooth kernel,
+whose matrix has a low rank but for what the strength takes away: Z are then the columns
+of its Cholesky decomposition with pivots, and these are the centres.
 
 How many rows are centres is chosen by the same leave-one-out errors: twice as many are
 tried until that no longer lowers them.
@@ -18,19 +31,31 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg import eigh, get_blas_funcs, get_lapack_funcs
+from scipy.linalg.lapack import dpstrf
 
 from ..optim.blocks import LARGE_BYTES, MEMORY_BYTES, blocks
 from ..optim.kernel_matrix import row_blocks
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..risk.held_out_rows import drawn_units
 from .data import working_dtype
-from .kernels import Precomputed, squared_distances
+from .kernels import Precomputed, squared_distances, squared_norms
 
 # Strengths that are compared, in multiples of the mean of k(x, x): from nearly none,
 # for targets without noise, to that of a constant.
 STRENGTHS = 10.0 ** np.arange(-9, 1.1, 0.5)
+# The first one that is tried, if no former fit says more. A weaker one has to lower the
+# error by this share: where errors are flat down to zero it would not end.
+FIRST_STRENGTH, LEAST_GAIN = 1e-3, 1e-3
+# From so many columns on single precision is used, down to this strength, at which
+# errors of rows left out have four digits. A solution is refined to this precision.
+SINGLE_COLUMNS, SINGLE_STRENGTH = 400, 1e-5
+REFINED, MOST_REFINEMENTS = 1e-12, 10
+# Of w k(x, x), of the weight of a row, pivots leave at most this share of the strength.
+# If they are more than this share of the rows, all rows take as long.
+LEFT_BY_PIVOTS, MOST_PIVOTS = 0.02, 0.6
+# Below so many columns LAPACK inverts triangles about as fast as products do.
+INVERTED_COLUMNS = 128
 # This share of its trace is added to the kernel at the centres, which may be singular:
 # rounding errors of features grow by the root of its inverse.
 ROUNDING = {np.float64: 1e-12, np.float32: 1e-7}
@@ -61,6 +86,224 @@ def leading_root(gram, n_functions, null):
     return (vectors / np.sqrt(np.where(values > 0, values, 1)))[:, kept]
 
 
+def dtype_for(n_columns, strength):
+    """The precision of decompositions, for a multiple of the mean of k(x, x)."""
+    is_single = n_columns >= SINGLE_COLUMNS and strength >= SINGLE_STRENGTH
+    return np.float32 if is_single else np.float64
+
+
+def invert_lower(lower):
+    """Put the inverse into a lower triangular matrix, in the order of LAPACK."""
+    # By halves, in products of triangles: LAPACK's own takes twice the time.
+    n = len(lower)
+    if n <= INVERTED_COLUMNS:
+        lower[:] = get_lapack_funcs("trtri", (lower,))(lower, lower=1)[0]
+        return
+    half, multiply = n // 2, get_blas_funcs("trmm", (lower,))
+    first, last, below = lower[:half, :half], lower[half:, half:], lower[half:, :half]
+    invert_lower(first)
+    invert_lower(last)
+    product = multiply(-1.0, last, below, lower=1)
+    below[:] = multiply(1.0, first, product, side=1, lower=1, overwrite_b=1)
+
+
+class ShiftedInverse:
+    """(A + s I)^-1 = R'R of a positive semi-definite matrix A in double precision.
+
+    R is lower triangular, in the precision ``dtype``."""
+
+    def __init__(self, matrix, strength, dtype):
+        self.matrix, self.strength = matrix, strength
+        shifted = matrix.astype(dtype)
+        shifted[np.diag_indices_from(shifted)] += dtype(strength)
+        # The transpose, which is the same, is in the order of LAPACK.
+        decompose = get_lapack_funcs("potrf", (shifted,))
+        lower, failed = decompose(shifted.T, lower=1, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        invert_lower(lower)
+        self.root = lower
+
+    def diagonal(self):
+        """The entries of the diagonal, (n,)."""
+        return squared_norms(self.root.T).astype(np.float64)
+
+    def forms(self, vectors):
+        """z'(A + s I)^-1 z of every row z of ``vectors`` (n_vectors, n)."""
+        times = get_blas_funcs("trmm", (self.root,))
+        columns = vectors.T.astype(self.root.dtype, copy=False)
+        product = times(1.0, self.root, columns, lower=1)
+        return squared_norms(product.T).astype(np.float64)
+
+    def times(self, vectors):
+        """The product with columns (n, k), in the precision of R."""
+        scale = np.abs(vectors).max(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        product = self.root @ (vectors / scale).astype(self.root.dtype)
+        return scale * (self.root.T @ product).astype(np.float64)
+
+    def solve(self, vectors):
+        """The same in double precision, by iterative refinement."""
+        solution = self.times(vectors)
+        for _ in range(MOST_REFINEMENTS):
+            rest = vectors - self.matrix @ solution - self.strength * solution
+            step = self.times(rest)
+            solution += step
+            sizes = (np.abs(each).max(axis=0) for each in (step, solution))
+            if np.all(next(sizes) <= REFINED * next(sizes)):
+                break
+        return solution
+
+
+class EveryRow:
+    """Fits that have every row as a centre.
+
+    Shapes: gram (n_rows, n_rows), which is overwritten; target (n_rows, n_outputs);
+    shares (n_rows,), the weights; left_out (n_left_out,), rows."""
+
+    # Which of the rows are centres.
+    centers = slice(None)
+
+    def __init__(self, gram, target, shares, left_out):
+        self.target, self.root = target, np.sqrt(shares)[:, None]
+        gram *= self.root
+        gram *= self.root.T
+        self.matrix, self.left_out = gram, left_out
+        self.of_pivots, self.least_strength = None, np.inf
+        self.right = self.root * np.column_stack([np.ones(len(target)), target])
+
+    def for_weak(self, strength):
+        """Fits of strengths that are too weak for single precision."""
+        if len(self.root) < SINGLE_COLUMNS:
+            return self
+        if strength < self.least_strength:
+            # Of this strength and the next one below it, of all that are tried.
+            self.least_strength = 0.3 * strength
+            tolerance = LEFT_BY_PIVOTS * self.least_strength
+            lower, pivots, rank, _ = dpstrf(self.matrix.T, tol=tolerance, lower=1)
+            self.of_pivots = None
+            if rank <= MOST_PIVOTS * len(lower):
+                self.of_pivots = Pivots(self, lower[:, :rank], pivots - 1)
+            else:  # of weaker ones there are more
+                self.least_strength = 0.0
+        return self.of_pivots or self
+
+    def residuals_left_out(self, inverse, solution):
+        """Those of the rows left out, (n_left_out, n_outputs)."""
+        coef, _ = self._coefficients(solution)
+        along = solution[:, :1] ** 2 / (self.root[:, 0] @ solution[:, 0])
+        left = inverse.strength * (inverse.diagonal()[:, None] - along)
+        residuals = inverse.strength * coef / self.root
+        return (residuals / np.maximum(left, LEAST_LEFT))[self.left_out]
+
+    def function(self, solution):
+        """Dual coefficients (n_centers, n_outputs) and intercepts."""
+        coef, intercept = self._coefficients(solution)
+        return self.root * coef, intercept
+
+    def _coefficients(self, solution):
+        intercept = self.root[:, 0] @ solution / (self.root[:, 0] @ solution[:, 0])
+        return solution[:, 1:] - solution[:, :1] * intercept[1:], intercept[1:]
+
+
+class OnFeatures:
+    """Fits on features of centres, which a subclass has computed.
+
+    Shapes: matrix (n_columns, n_columns), second moments of centred features; right
+    (n_columns, n_outputs), their products with targets; mean (n_columns,), of features;
+    root (m, n_columns), from coefficients to dual ones; features (n_left_out,
+    n_columns), centred, share (n_left_out, 1) and deviation (n_left_out, n_outputs),
+    from the mean target ``center`` (n_outputs,), of rows left out."""
+
+    def for_weak(self, strength):
+        """Fits of strengths that are too weak for single precision."""
+        return self
+
+    def residuals_left_out(self, inverse, solution):
+        """Those of the rows left out, (n_left_out, n_outputs)."""
+        forms = inverse.forms(self.features)[:, None]
+        left = np.maximum(1 - self.share * (1 + forms), LEAST_LEFT)
+        return (self.deviation - self.features @ solution) / left
+
+    def function(self, solution):
+        """Dual coefficients (m, n_outputs) and intercepts."""
+        return self.root @ solution, self.center - self.mean @ solution
+
+
+class Pivots(OnFeatures):
+    """Fits that have as centres the pivots of the matrix of :class:`EveryRow`."""
+
+    def __init__(self, whole, lower, pivots):
+        rank, left_out = lower.shape[1], whole.left_out
+        self.centers = pivots[:rank]
+        # Features times the roots of the weights.
+        weighted = np.empty(lower.shape)
+        weighted[pivots] = np.tril(lower)
+        inverse = np.tril(lower[:rank])
+        invert_lower(inverse)
+        self.root = whole.root[self.centers] * inverse.T
+        self.share = whole.root[left_out] ** 2
+        self.center = whole.root[:, 0] @ (whole.root * whole.target)
+        self.mean = whole.root[:, 0] @ weighted
+        weighted -= whole.root * self.mean
+        self.matrix = weighted.T @ weighted
+        self.right = weighted.T @ (whole.root * (whole.target - self.center))
+        self.features = weighted[left_out] / whole.root[left_out]
+        self.deviation = whole.target[left_out] - self.center
+
+
+class FewerCenters(OnFeatures):
+    """Fits that have some of the rows as centres.
+
+    Shapes: centers (m, n_features); gram (m, m), which is overwritten; target (n_rows,
+    n_outputs); shares (n_rows,), the weights; index (m,), the centres among rows."""
+
+    centers = slice(None)
+
+    def __init__(self, kernel, centers, gram, X, target, shares, index, left_out):
+        (n_rows, _), m = target.shape, len(centers)
+        dtype = working_dtype(n_rows)
+        if kernel.is_positive:
+            jitter = ROUNDING[dtype] * np.trace(gram)
+            gram[np.diag_indices(m)] += jitter
+            lower = np.linalg.cholesky(gram)
+            self.root = lower.copy(order="F").T
+            invert_lower(self.root.T)
+            # k(C, C) L'^-1, without the product.
+            of_centers = lower - jitter * self.root
+        else:
+            self.root = leading_root(gram, m, ROUNDING[np.float32])
+            of_centers = gram @ self.root
+        self.center, n_columns = shares @ target, self.root.shape[1]
+
+        # Rows that are left out, in double precision; centres among them are known.
+        features = np.empty((len(left_out), n_columns))
+        _, are_centers, of_index = np.intersect1d(left_out, index, return_indices=True)
+        features[are_centers] = of_centers[of_index]
+        others = np.delete(np.arange(len(left_out)), are_centers)
+        features[others] = kernel(to_array(X[left_out[others]]), centers) @ self.root
+
+        # The other rows, in blocks: in single precision if they are many.
+        others = np.delete(np.arange(n_rows), left_out)
+        rows_of_blocks = (others[block] for block in row_blocks(others, m, dtype))
+        in_blocks = centers.astype(dtype), self.root.astype(dtype)
+        features_of_blocks = (
+            (rows, kernel(to_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1])
+            for rows in rows_of_blocks
+        )
+        self.mean, self.right = np.zeros(n_columns), 0.0
+        self.matrix = np.zeros((n_columns, n_columns))
+        for rows, part in chain([(left_out, features)], features_of_blocks):
+            # A product with its own transpose takes half the time of others.
+            scaled = np.sqrt(shares[rows, None]).astype(part.dtype) * part
+            self.mean += shares[rows] @ part
+            self.matrix += scaled.T @ scaled
+            self.right += part.T @ (shares[rows, None] * (target[rows] - self.center))
+        self.matrix -= np.outer(self.mean, self.mean)
+        self.features, self.share = features - self.mean, shares[left_out, None]
+        self.deviation = target[left_out] - self.center
+
+
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
     """f(x) = sum_j a_j k(x, c_j) + intercept, clipped to an interval."""
@@ -72,88 +315,84 @@ class KernelRidge:
     # The bounds of the interval, (n_outputs,) each.
     lowest: np.ndarray
     highest: np.ndarray
+    index: np.ndarray  # the rows that are centres, (m,)
+    strength: float  # in multiples of the mean of k(x, x)
     # The mean squared error of rows left out, summed over outputs.
     loo_error: float
     left_out: np.ndarray  # rows, (n_left_out,)
     loo_prediction: np.ndarray  # (n_left_out, n_outputs)
 
     @classmethod
-    def of(cls, kernel, X, target, weights, index):
-        """The fit of least leave-one-out error, with the rows ``index`` as centres."""
-        n_rows, dtype = len(target), working_dtype(len(target))
-        centers = to_array(X[index])
-        gram, m = kernel(centers, centers), len(centers)
-        size = np.trace(gram) / m
-        if kernel.is_positive:
-            jitter = ROUNDING[dtype] * size * m
-            gram[np.diag_indices(m)] += jitter
-            lower = np.linalg.cholesky(gram)
-            root = dtrtri(lower, lower=1)[0].T
-            of_centers = lower - jitter * root  # k(C, C) L'^-1, without the product
-        else:
-            root = leading_root(gram, m, ROUNDING[np.float32])
-            of_centers = gram @ root
+    def of(cls, kernel, X, target, weights, index, first_strength=FIRST_STRENGTH):
+        """The fit of least leave-one-out error, with the rows ``index`` as centres.
+
+        From ``first_strength`` on, strengths are tried as long as they lower the error.
+        """
+        left_out, _ = drawn_units(len(target), None, MOST_LEFT_OUT)
+        left_out = np.arange(len(target))[left_out]
         shares = weights / weights.sum()
-        center, n_columns = shares @ target, root.shape[1]
-
-        # Rows that are left out, in double precision; centres among them are known.
-        left_out, _ = drawn_units(n_rows, None, MOST_LEFT_OUT)
-        left_out = np.arange(n_rows)[left_out]
-        features = np.empty((len(left_out), n_columns))
-        _, are_centers, of_index = np.intersect1d(left_out, index, return_indices=True)
-        features[are_centers] = of_centers[of_index]
-        others = np.delete(np.arange(len(left_out)), are_centers)
-        features[others] = kernel(to_array(X[left_out[others]]), centers) @ root
-
-        # The other rows, in blocks: in single precision if they are many.
-        others = np.delete(np.arange(n_rows), left_out)
-        rows_of_blocks = (others[block] for block in row_blocks(others, m, dtype))
-        in_blocks = centers.astype(dtype), root.astype(dtype)
-        features_of_blocks = (
-            (rows, kernel(to_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1])
-            for rows in rows_of_blocks
-        )
-        mean, product = np.zeros(n_columns), 0.0
-        squares = np.zeros((n_columns, n_columns))
-        for rows, part in chain([(left_out, features)], features_of_blocks):
-            # A product with its own transpose takes half the time of others.
-            scaled = np.sqrt(shares[rows, None]).astype(part.dtype) * part
-            mean += shares[rows] @ part
-            squares += scaled.T @ scaled
-            product += part.T @ (shares[rows, None] * (target[rows] - center))
-        curvatures, basis = np.linalg.eigh(squares - np.outer(mean, mean))
-        curvatures = np.maximum(curvatures, 0)
-        # All that follows is in the basis of these eigenvectors.
-        mean, product = mean @ basis, basis.T @ product
-        features = features @ basis - mean
-        observed, share = target[left_out, None], shares[left_out]
         # For a row unlike all others the function may be far from all targets. So far a
         # trend may go on beyond the data, and sure classes keep their order.
         margin = np.ptp(target, axis=0) / 2
-        lowest, highest = target.min(axis=0) - margin, target.max(axis=0) + margin
-        strengths = np.asarray(STRENGTHS) * (size if size > 0 else 1)
-        inverses = 1 / (curvatures[:, None] + strengths)
-        left = np.maximum(1 - share[:, None] * (1 + features**2 @ inverses), LEAST_LEFT)
-        best = None
-        for block in blocks(len(strengths), observed.nbytes, LARGE_BYTES):
-            # By columns or rows, strengths and outputs.
-            coefs = inverses[:, block, None] * product[:, None]
-            fitted = center + np.tensordot(features, coefs, axes=1)
-            predictions = observed - (observed - fitted) / left[:, block, None]
-            predictions = np.clip(predictions, lowest, highest)
-            missed = np.sum((observed - predictions) ** 2, axis=2)
-            errors = share @ missed / share.sum()
-            i = int(np.argmin(errors))
-            if best is None or errors[i] < best[0]:
-                best = float(errors[i]), coefs[:, i], predictions[:, i]
-        error, coef, prediction = best
+        bounds = target.min(axis=0) - margin, target.max(axis=0) + margin
+        is_every_row = kernel.is_positive and len(index) == len(target)
+        index = np.arange(len(target)) if is_every_row else index
+        centers = to_array(X[index])
+        gram = kernel(centers, centers)
+        size = np.trace(gram) / len(centers)
+        size = size if size > 0 else 1
+        if is_every_row:
+            system = EveryRow(gram, target, shares, left_out)
+        else:
+            data = X, target, shares, index, left_out
+            system = FewerCenters(kernel, centers, gram, *data)
+
+        def error_of(fits, inverse, solution):
+            # The mean squared error of rows left out, and predictions of these.
+            observed, share = target[left_out], shares[left_out]
+            residuals = fits.residuals_left_out(inverse, solution)
+            predictions = np.clip(observed - residuals, *bounds)
+            missed = np.sum((observed - predictions) ** 2, axis=1)
+            return float(share @ missed / share.sum()), predictions
+
+        def tried(number):
+            # A strength: the error, the fits of such strengths, and its inverse.
+            strength, fits = STRENGTHS[number], system
+            if strength < SINGLE_STRENGTH:
+                fits = system.for_weak(strength * size)
+            dtype = dtype_for(len(fits.matrix), strength)
+            try:
+                inverse = ShiftedInverse(fits.matrix, strength * size, dtype)
+            except np.linalg.LinAlgError:  # features of single precision have errors
+                return np.inf, fits, None
+            error, _ = error_of(fits, inverse, inverse.times(fits.right))
+            return error, fits, inverse
+
+        distance = np.abs(np.log(np.asarray(STRENGTHS) / first_strength))
+        number = first = int(np.argmin(distance))
+        best = tried(number)
+        for step in (-1, 1):
+            enough = 1 - LEAST_GAIN * (step < 0)
+            while 0 <= number + step < len(STRENGTHS):
+                other = tried(number + step)
+                if not other[0] < enough * best[0]:
+                    break
+                number, best = number + step, other
+            if number != first:
+                break
+        _, fits, inverse = best
+        solution = inverse.solve(fits.right)
+        dual_coef, intercept = fits.function(solution)
+        error, prediction = error_of(fits, inverse, solution)
         return cls(
             kernel=kernel,
-            centers=centers,
-            dual_coef=root @ (basis @ coef),
-            intercept=center - mean @ coef,
-            lowest=lowest,
-            highest=highest,
+            centers=centers[fits.centers],
+            dual_coef=dual_coef,
+            intercept=intercept,
+            lowest=bounds[0],
+            highest=bounds[1],
+            index=index[fits.centers],
+            strength=float(STRENGTHS[number]),
             loo_error=error,
             left_out=left_out,
             loo_prediction=prediction,
@@ -175,20 +414,27 @@ class KernelRidge:
         """
         # The gradient at x is 2 sum_j a_j k'(|x - c_j|^2) (x - c_j), for each output.
         m, n_outputs = self.dual_coef.shape
+        dtype = dtype_for(m, self.strength)
+        size = np.abs(self.dual_coef).max()
+        size = size if size > 0 else 1.0
+        dual_coef, centers = (
+            (self.dual_coef / size).astype(dtype),
+            centers.astype(dtype),
+        )
         sums, itemsize = np.zeros(centers.shape[1]), centers.itemsize
         columns_in_cache = blocks(len(sums), itemsize * m * n_outputs, LARGE_BYTES)
         width = max(m, len(sums), n_outputs * columns_in_cache[0].stop)
         for rows in blocks(X.shape[0], itemsize * width, MEMORY_BYTES // 2):
-            part = to_array(X[rows])
+            part = to_array(X[rows], dtype)
             squared = squared_distances(to_array(X_rotated[rows]), self.centers)
-            slope = self.kernel.slope(squared)
-            total = slope @ self.dual_coef
+            slope = self.kernel.slope(squared.astype(dtype, copy=False))
+            total = slope @ dual_coef
             for columns in columns_in_cache:
-                weighted = self.dual_coef[:, :, None] * centers[:, None, columns]
+                weighted = dual_coef[:, :, None] * centers[:, None, columns]
                 gradient = np.tensordot(slope, weighted, axes=1)
                 gradient -= total[:, :, None] * part[:, None, columns]
                 sums[columns] += weights[rows] @ (gradient**2).sum(axis=1)
-        return 4 * sums / (weights.sum() * n_outputs)
+        return 4 * size**2 * sums / (weights.sum() * n_outputs)
 
 
 def enough_centers(kernel, X, target, weights, order, most):
