@@ -18,7 +18,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LassoCV, LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -58,6 +58,11 @@ def linear(task):
         return scaled(GridSearchCV(model, grid, cv=5, scoring=negative_log_loss))
 
     return Viewed(indicators(task), peer)
+
+
+def lasso(task):
+    """LassoCV by five folds: of numbers only."""
+    return Viewed(indicators(task), lambda p: scaled(LassoCV(random_state=SEED)))
 
 
 def support_vectors(task):

@@ -52,10 +52,10 @@ from skacv import TableEncoder
 FOLDER = Path(os.environ.get("SKACV_TABLES", "tables"))
 LIST = Path(__file__).with_suffix(".csv")
 TASKS = ("regression", "classification")
-HALVES, LARGE = ("development", "held-out"), "large"
+HALVES, LARGE, SMALL = ("development", "held-out"), "large", "small"
 # Classes with a smaller share of the rows are left out: the training, or the fresh,
 # rows would have less than five, and peers would fail that split them by classes.
-RAREST = dict.fromkeys(HALVES, 0.005) | {LARGE: 0.001}
+RAREST = dict.fromkeys(HALVES, 0.005) | {LARGE: 0.001, SMALL: 0.005}
 RDATASETS = "vincentarelbundock/Rdatasets"
 COMMITS = {
     RDATASETS: "1dcc2bf5f955cc1224a3e1307256e1fe86b68dae",
@@ -108,7 +108,7 @@ class Table:
         return dict(pair.split("=") for pair in self.dates.split(";") if pair)
 
 
-def listed(halves=(*HALVES, LARGE), names=()):
+def listed(halves=(*HALVES, LARGE, SMALL), names=()):
     """The tables of some halves, or of these names."""
     with LIST.open(newline="") as rows:
         tables = [Table(**row) for row in csv.DictReader(rows)]

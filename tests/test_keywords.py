@@ -173,6 +173,7 @@ STOPPING_OTHER = {
     "cv": KFold(3),
     "rule": "one_se",
     "patience": 3,
+    "min_delta": 100.0,
     "param_grid": {"max_iter": [30, 40]},
     "search": "race",
     "n_candidates": 1,
@@ -199,6 +200,8 @@ def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
         assert cls(task=value).fit(X, np.rint(y)).task_ == value
         return
     settings = {"estimator": model, "random_state": 0}
+    if name == "min_delta":
+        settings["patience"] = 30
     if name in ("search", "n_candidates"):  # settings of a grid
         grid_of_model = {"C": [1e-6, 10]} if is_of_classes else {"max_iter": [1, 40]}
         settings |= {"param_grid": grid_of_model, "criterion": "cv"}

@@ -42,6 +42,8 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         passed to ``fit``.
     patience : {"auto"}, int or None, default="auto"
         As in :class:`TrajectoryEarlyStoppingCV`.
+    min_delta : {"auto"} or float, default="auto"
+        As in :class:`TrajectoryEarlyStoppingCV`.
     random_state : int, RandomState instance or None, default=None
         Seeds the models, as in :class:`TrajectoryEarlyStoppingCV`.
 
@@ -84,7 +86,7 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         "upper": [HasMethods("fit")],
         **{
             name: TrajectoryEarlyStoppingCV._parameter_constraints[name]
-            for name in ("cv", "patience", "random_state")
+            for name in ("cv", "patience", "min_delta", "random_state")
         },
     }
 
@@ -95,6 +97,7 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
         *,
         cv: Any = None,
         patience: Literal["auto"] | int | None = "auto",
+        min_delta: Literal["auto"] | float = "auto",
         random_state: RandomState = None,
     ) -> None:
         set_parameters(self, locals())
@@ -144,6 +147,7 @@ class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
                 criterion="cv",
                 cv=cv,
                 patience=self.patience,
+                min_delta=self.min_delta,
                 task="regression",
                 random_state=self.random_state,
             ).fit(X, y, sample_weight, **params)

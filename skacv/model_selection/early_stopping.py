@@ -94,6 +94,12 @@ class TrajectoryEarlyStoppingCV(
         Number of updates without improvement after which a run stops; None runs all
         updates. "auto": 50 for boosted trees, 10 for passes over the rows, a sixth of
         the values of alpha (or C) on a "path", otherwise None.
+    min_delta : {"auto"} or float, default="auto"
+        The least gain for which a run with ``patience`` goes on, in units of the
+        criterion: the gain to expect of all further iterates, if it falls as the last
+        two doublings of their number show. "auto": for boosted trees a tenth of the
+        standard error of the criterion, which is at least its value at the start over
+        the number of held-out rows. 0: patience alone ends a run.
     param_grid : dict or list of dicts, default=None
         Values to compare, as in :class:`sklearn.model_selection.GridSearchCV`, in one
         run per combination; keys of several members are ``name__parameter``. A
@@ -271,6 +277,7 @@ class TrajectoryEarlyStoppingCV(
             Interval(Integral, 1, None, closed="left"),
             None,
         ],
+        "min_delta": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "param_grid": [dict, list, None],
         "search": [StrOptions({"all", "race"})],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
@@ -292,6 +299,7 @@ class TrajectoryEarlyStoppingCV(
         cv: Any = None,
         rule: Literal["auto", "blend", "min", "one_se"] = "auto",
         patience: Literal["auto"] | int | None = "auto",
+        min_delta: Literal["auto"] | float = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
         search: Literal["all", "race"] = "all",
         n_candidates: int | None = None,

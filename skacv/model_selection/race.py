@@ -134,7 +134,9 @@ def race(candidates, criteria, data, budget, groups, report=None):
     for entrant in entrants:
         name = "all" if compares_all else entrant.candidates[0].member
         fields.setdefault(name, []).append(entrant)
-    stages = Stages(criteria.of_iterates, budget.patience, budget.deadline)
+    stages = Stages(
+        criteria.of_iterates, budget.patience, budget.min_delta, budget.deadline
+    )
     for number in range(int(SHARE_OF_RACE * len(drawn.splits))):
         racing = []
         for competing in fields.values():

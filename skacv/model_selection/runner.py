@@ -8,7 +8,6 @@ from typing import Any
 from sklearn.utils.parallel import delayed
 
 from .._compat import callback_context, has_callbacks
-from .._estimator.parameters import is_auto
 from .advice import names_encoder
 from .blending import Blending
 from .candidates import drop_left_out, group_candidates
@@ -27,6 +26,8 @@ class Budget:
 
     # Updates without improvement that end a run, "auto" or None.
     patience: Any
+    # The least gain for which a run goes on, "auto" or 0.
+    min_delta: Any
     n_jobs: Any
     # Whether combinations of parameters run a race before the full runs.
     races: bool
@@ -45,12 +46,13 @@ class Budget:
         is_path = isinstance(criteria.of_iterates, PathCriterion)
         return cls(
             patience=owner.patience,
+            min_delta=owner.min_delta,
             n_jobs=1 if data.is_collection else owner.n_jobs,
             races=owner.search == "race",
             growth="best" if is_path and not data.is_portfolio else "all",
             deadline=data.deadline,
             limit=owner.time_limit,
-            judges_open_ended=(is_auto(owner.patience) and is_path and data.has_rows),
+            judges_open_ended=owner.min_delta != 0 and is_path and data.has_rows,
         )
 
 
@@ -73,7 +75,9 @@ def run_all(owner, data, candidates, criteria, budget, groups):
 def run_in_full(owner, data, candidates, criteria, budget, report):
     """Run candidates group by group, and write what every run has left."""
     groups = group_candidates(candidates)
-    stages = Stages(criteria.of_iterates, budget.patience, budget.deadline)
+    stages = Stages(
+        criteria.of_iterates, budget.patience, budget.min_delta, budget.deadline
+    )
     prices, order, last = [None] * len(groups), range(len(groups)), []
     # Before a deadline all runs may be cut, those that take long are the last.
     if budget.deadline is not None:

@@ -32,8 +32,8 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
         Your own model, or several to compare; they get X unscaled. None: paths of the
         lasso and ridge, two kernel machines, boosted trees and extra trees, without
         those that have no weight in a trial on some rows (from 8000 rows on).
-    {criterion, cv, rule, patience, param_grid, search, n_candidates, encoder}
-    {time_limit, verbose, n_jobs, random_state}
+    {criterion, cv, rule, patience, min_delta, param_grid, search, n_candidates}
+    {encoder, time_limit, verbose, n_jobs, random_state}
 
     Attributes
     ----------
@@ -80,6 +80,7 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
         cv: Any = None,
         rule: Literal["auto", "blend", "min", "one_se"] = "auto",
         patience: Literal["auto"] | int | None = "auto",
+        min_delta: Literal["auto"] | float = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
         search: Literal["all", "race"] = "all",
         n_candidates: int | None = None,
@@ -110,8 +111,8 @@ class SelfStoppingClassifier(TrajectoryEarlyStoppingCV):
         Your own model, or several to compare; they get X unscaled. None: a path of
         logistic regression, two kernel machines, boosted trees and extra trees, without
         those that have no weight in a trial on some rows (from 8000 rows on).
-    {criterion, cv, rule, patience, param_grid, search, n_candidates, class_weight}
-    {encoder, time_limit, verbose, n_jobs, random_state}
+    {criterion, cv, rule, patience, min_delta, param_grid, search, n_candidates}
+    {class_weight, encoder, time_limit, verbose, n_jobs, random_state}
 
     Attributes
     ----------
@@ -152,6 +153,7 @@ class SelfStoppingClassifier(TrajectoryEarlyStoppingCV):
         cv: Any = None,
         rule: Literal["auto", "blend", "min", "one_se"] = "auto",
         patience: Literal["auto"] | int | None = "auto",
+        min_delta: Literal["auto"] | float = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
         search: Literal["all", "race"] = "all",
         n_candidates: int | None = None,

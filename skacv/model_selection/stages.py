@@ -20,6 +20,7 @@ from .._warnings import warn
 from ..exceptions import SeparationWarning, SmallTrainingSetsWarning
 from ..records.run import Run
 from ..staged import Staged
+from .criteria import index_of_least
 from .failures import Failed, attempt
 
 # A step of several updates takes at most this share of the time left for runs.
@@ -32,6 +33,9 @@ LEAST_OF_FIRST = 0.2
 SAID_OR_MENDED = SeparationWarning, SmallTrainingSetsWarning
 # Further iterates that may bring less than this many standard errors do not pay.
 LEAST_GAIN = 0.1
+# A run that is judged pauses after a quarter more iterates, or so many: before, its
+# gains are not foretold by the last ones.
+FEWEST_JUDGED = 20
 
 
 class EndedRun(NamedTuple):
@@ -230,12 +234,16 @@ class ModelRun:
 class Stages:
     """Runs in stages, until ``patience`` updates have followed the best iterate.
 
-    Beside other runs one ends before, if what its next iterates may bring is small.
+    A run ends before if its further iterates may gain less than ``min_delta``: by
+    itself, or beside other runs.
     """
 
     criterion: object
     # "auto" is that of every estimator; None means no patience.
     patience: object
+    # In units of the criterion; "auto" is a share of its standard error, for runs whose
+    # gains are steady.
+    min_delta: object = 0
     deadline: object = None
 
     def run_group(self, starts, price=None, ended_runs=None):
@@ -262,9 +270,16 @@ class Stages:
             return terms_of(estimator).patience(record)
         return self.patience
 
+    def _is_judged(self, estimator):
+        """Whether a run of the estimator ends where it may gain too little."""
+        if is_auto(self.min_delta):
+            return terms_of(estimator).has_steady_gains
+        return self.min_delta > 0
+
     def _run_to_its_end(self, run, ended_runs):
         """Continue a run while it improves, in stages."""
         patience = self._patience_of(run.start.model)
+        is_judged = self._is_judged(run.start.model)
         n_updates = patience or sys.maxsize
         is_over = run.go_on(n_updates) or patience is None
         while not is_over:
@@ -276,25 +291,46 @@ class Stages:
             stopping = Patience(patience).follow(values)
             # As far as it takes to end, if nothing improves.
             n_more = stopping.n_left if np.isfinite(stopping.n_left) else 0
+            if is_judged:
+                n_more = min(n_more, max(n_updates // 4, FEWEST_JUDGED))
             n_updates = max(n_updates + n_more, ceil(self.criterion.growth * n_updates))
-            pays = ended_runs is None or self._may_pay(run, ended_runs)
+            pays = not is_judged or self._may_pay(run, ended_runs)
             is_over = stopping.has_ended or not pays or run.go_on(n_updates)
         run.end()
 
     def _may_pay(self, run, ended_runs):
-        """Whether further iterates may bring something beside other runs.
+        """Whether further iterates may gain as much as ``min_delta``.
 
-        They may improve what is kept as the last ones have; or the run may come within
-        a standard error of what is kept, which then profits as much as the run.
+        The run may improve as in its last iterates. Beside other runs what is kept may
+        do so; or the run may come within a standard error of what is kept, which then
+        profits as much as the run.
         """
-        n_iterates = len(run.path) - 1
+        n_iterates, values = len(run.path) - 1, self.criterion.sign * run.path[1:]
         counts = [n_iterates // 4, n_iterates // 2, n_iterates]
-        losses, (*_, error) = zip(*ended_runs.evaluate_with(run.so_far(), counts))
-        least = [np.nanmin(self.criterion.sign * run.path[1 : n + 1]) for n in counts]
-        gain, gain_of_run = later_gain(*losses), later_gain(*least)
-        if least[-1] - gain_of_run < losses[-1] + error:
-            gain = max(gain, gain_of_run)
-        return not gain < LEAST_GAIN * error  # an undefined error ends no run
+        if n_iterates < FEWEST_JUDGED or np.isnan(values[: counts[0]]).all():
+            return True
+        least = [np.nanmin(values[:n]) for n in counts]
+        gain = gain_of_run = later_gain(*least)
+        if ended_runs is None:
+            best = choice_of(run.so_far(), self.criterion, index_of_least)
+            error = best.standard_error
+        else:
+            losses, (*_, error) = zip(*ended_runs.evaluate_with(run.so_far(), counts))
+            gain = later_gain(*losses)
+            if least[-1] - gain_of_run < losses[-1] + error:
+                # A loss that is positive, as nearly all are, falls to zero at most.
+                most = losses[-1] if losses[-1] >= 0 else np.inf
+                gain = max(gain, min(gain_of_run, most))
+        least_gain = self.min_delta
+        if is_auto(least_gain):
+            # Where all rows are right the error is nearly zero, though the next row may
+            # be wrong: it is at least that of one with the loss of the start.
+            held_out = self.criterion.estimate.of(run.model)
+            if held_out is not None and held_out.indices is not None:
+                n_rows = sum(map(len, held_out.indices))
+                error = np.fmax(error, abs(run.path[0]) / n_rows)
+            least_gain = LEAST_GAIN * error
+        return not gain < least_gain  # an undefined error ends no run
 
     def _halve(self, runs):
         """Continue the better half of several runs until one is left."""

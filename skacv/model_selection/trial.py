@@ -82,7 +82,7 @@ def weights_in_trial(owner, data, rows):
         criteria = choose_criteria(trial, sample, candidates)
         # Models on all rows are not used, and have few stages.
         budget = Budget.of(trial, sample, criteria)
-        budget = replace(budget, growth="first", judges_open_ended=False)
+        budget = replace(budget, growth="first", min_delta=0, judges_open_ended=False)
         with shared_work(trial, sample, candidates, criteria) as groups:
             run_all(trial, sample, candidates, criteria, budget, groups)
         selection = select(candidates, criteria, sample, groups)

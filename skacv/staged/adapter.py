@@ -126,6 +126,9 @@ class StagedAdapter(ABC):
     keeps_all = True
     # Whether more stages than planned may be worth their time, if the last one is best.
     is_open_ended = True
+    # Whether a stage is a small step in the direction of the last ones, so that their
+    # gains foretell those of further stages.
+    has_steady_gains = False
     # Whether the time of a stage is proportional to the number of classes or targets.
     grows_by_class = False
     # The error that has ended the growth after some stages, if one has.

@@ -368,6 +368,7 @@ class PerOutput(StagedAdapter):
         self.early_stopping, self.metrics = inner.early_stopping, inner.metrics
         self.minimising, self.keeps_all = inner.minimising, inner.keeps_all
         self.has_rows, self.least_range = inner.has_rows, inner.least_range
+        self.has_steady_gains = inner.has_steady_gains
 
     @classmethod
     def adapts(cls, estimator):

@@ -96,7 +96,8 @@ class Boosters(StagedAdapter):
     reads: tuple = ()
     # The trees, as their library has them; None before the first.
     booster = None
-    seconds_to_start, seconds_of_stage, grows_by_class = 1e-6, 1e-7, True
+    seconds_to_start, seconds_of_stage = 1e-6, 1e-7
+    grows_by_class, has_steady_gains = True, True
 
     def __init__(self, estimator):
         super().__init__(estimator)

@@ -26,7 +26,7 @@ from .losses import AbsoluteError, Exponential, Pinball, judged_by
 class Boosting(WarmStart):
     """Boosted trees, whose predictions continue the sums of earlier trees."""
 
-    grows_by_class = True
+    grows_by_class, has_steady_gains = True, True
 
     def predictions(self, X, first, last, former_sums=None):
         begin = 0 if former_sums is None else first

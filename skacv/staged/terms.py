@@ -23,6 +23,10 @@ class StagedTerms(RunTerms):
         super().__init__(model)
         self.adapter = model._adapter()
 
+    @property
+    def has_steady_gains(self):
+        return self.adapter.has_steady_gains
+
     def price(self, n_rows, n_columns, n_outputs):
         adapter = self.adapter
         n_stages, n_first = adapter.n_planned(), adapter.n_next(1)

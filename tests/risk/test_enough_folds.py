@@ -1,4 +1,4 @@
-"""Random folds by default: one, where it has rows enough to choose by."""
+"""Random folds by default: as many as have rows enough to choose by."""
 
 import numpy as np
 import pytest
@@ -27,9 +27,13 @@ def n_folds(y, groups=None, stratified=False, rows=None):
 
 def test_the_number_of_rows_decides(rng):
     y = rng.standard_normal(ENOUGH + 10)
-    assert n_folds(y[: ENOUGH - 10]) == 5
     assert n_folds(y) == 1
-    rows = np.arange(ENOUGH - 10)
+    assert n_folds(y[: ENOUGH - 10]) == 3
+    assert n_folds(y[: ENOUGH // 3 + 10]) == 3
+    assert n_folds(y[: ENOUGH // 3 - 10]) == 4
+    assert n_folds(y[: ENOUGH // 4 + 10]) == 4
+    assert n_folds(y[: ENOUGH // 4 - 10]) == 5
+    rows = np.arange(ENOUGH // 4 - 10)
     assert n_folds(y, rows=rows) == 5
 
 
@@ -38,7 +42,7 @@ def test_heavy_tails_need_more_rows(rng):
     squares = (y - y.mean()) ** 2
     n_times = squares.var() / squares.mean() ** 2 / LARGEST_SPREAD
     assert n_times > 3
-    assert n_folds(np.tile(y, int(n_times))) == 5
+    assert n_folds(np.tile(y, int(n_times))) == 3
     assert n_folds(np.tile(y, int(n_times) + 1)) == 1
 
 
@@ -50,7 +54,7 @@ def test_a_rare_class_needs_more_rows():
     # Squared deviations of the indicators of both classes have this relative variance.
     deviations = np.where(rare, 0.98, 0.02) ** 2
     n_times = int(deviations.var() / deviations.mean() ** 2 / LARGEST_SPREAD)
-    assert n_folds(np.tile(rare, n_times), stratified=True) == 5
+    assert n_folds(np.tile(rare, n_times), stratified=True) == 3
     assert n_folds(np.tile(rare, n_times + 1), stratified=True) == 1
 
 
@@ -58,14 +62,14 @@ def test_many_classes_need_fewer_rows():
     for n_classes in (2, 8, 30):
         n_rows = int(ENOUGH / max(1, np.log(n_classes)))
         y = np.arange(2 * ENOUGH) % n_classes
-        assert n_folds(y[: int(0.95 * n_rows)], stratified=True) == 5
+        assert n_folds(y[: int(0.95 * n_rows)], stratified=True) == 3
         assert n_folds(y[: int(1.05 * n_rows)], stratified=True) == 1
 
 
 @pytest.mark.slow
 def test_groups_count_as_one():
     y = np.arange(ENOUGH + 10) % 7 / 7
-    assert n_folds(y, groups=np.arange(len(y)) // 2) == 5
+    assert n_folds(y, groups=np.arange(len(y)) // 2) == 3
     assert n_folds(y, groups=np.arange(len(y))) == 1
 
 

@@ -41,6 +41,9 @@ from .left_out import mean_losses, parallel_blocks
 # are enough: the spread of log losses is about one, and their mean grows with the
 # entropy of the classes, in units of log(e).
 ROWS_TO_CHOOSE_BY = 4000
+# One fold may be enough, with the spread over its rows; the spread over two folds says
+# little.
+FEWEST_SPREAD = 3
 # The smallest share of the rows that a fold is fitted to without a warning: of three
 # rows in two folds one fold has one. The error above that of the best possible model
 # falls about as 1 / n: of fewer rows it is more than three times that of all rows.
@@ -58,7 +61,7 @@ class ShuffledFolds:
     rows: np.ndarray | None = None
     n_splits: int = 5
     has_groups: bool = False
-    # Held-out rows in one fold that make the other folds unnecessary, or None.
+    # Held-out rows in some folds that make the others unnecessary, or None.
     enough: int | None = None
 
     @classmethod
@@ -96,18 +99,17 @@ class ShuffledFolds:
             else:
                 splitter = KFold(min(self.n_splits, len(y)), **drawing)
             splits = splitter.split(rows, y)
-        for number, (fitted, held_out) in enumerate(splits):
-            if number == 0:
-                is_enough = self._is_enough(held_out, targets, groups)
+        n_enough, n_units = self._n_enough(targets), 0
+        for number, (fitted, held_out) in enumerate(splits, start=1):
+            n_units += len(held_out if groups is None else np.unique(groups[held_out]))
             yield rows[fitted], rows[held_out]
-            if is_enough:
+            if n_units >= n_enough and (number == 1 or number >= FEWEST_SPREAD):
                 break
 
-    # Whether the rows of one fold are enough to choose by.
-    def _is_enough(self, held_out, y, groups):
+    # So many rows, or groups, are enough to choose by.
+    def _n_enough(self, y):
         if self.enough is None:
-            return False
-        n_units = len(held_out if groups is None else np.unique(groups[held_out]))
+            return np.inf
         enough = self.enough
         # With heavy tails, or a rare class, few rows decide about a mean. Targets that
         # are not finite are refused later.
@@ -122,7 +124,7 @@ class ShuffledFolds:
                 deviations = np.sum((y - y.mean(axis=0)) ** 2, axis=1)
             mean = deviations.mean()
             spread = deviations.var() / mean**2 if mean > 0 else 0.0
-        return n_units >= enough * max(spread / LARGEST_SPREAD, 1.0)
+        return enough * max(spread / LARGEST_SPREAD, 1.0)
 
     def get_n_splits(self, X=None, y=None, groups=None):
         """Largest number of folds."""

@@ -46,6 +46,10 @@ class RunTerms:
         It need not be fitted.
     """
 
+    # Whether the gains of further iterates are foretold by those of the last ones, as
+    # where stages are added, but not along a path of penalties.
+    has_steady_gains = False
+
     def __init__(self, model: Any) -> None:
         self.model = model
 
