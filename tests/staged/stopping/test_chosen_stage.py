@@ -81,7 +81,8 @@ def test_a_scorer_may_choose_any_stage(data):
 
 def test_patience_ends_the_run_and_its_folds(data):
     X, y = data
-    model = TrajectoryEarlyStoppingCV(boosted(max_iter=500), patience=10).fit(X, y)
+    alone = {"patience": 10, "min_delta": 0}
+    model = TrajectoryEarlyStoppingCV(boosted(max_iter=500), **alone).fit(X, y)
     whole = TrajectoryEarlyStoppingCV(boosted(max_iter=60), patience=None).fit(X, y)
     assert model.best_iter_ == whole.best_iter_
     assert model.best_iter_ + 10 <= model.estimator_.n_iter_ < 60
