@@ -85,7 +85,9 @@ class TrajectoryEarlyStoppingCV(
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn, for estimators without their own ``cv``; with
         ``groups``, a number means random folds of whole groups. None: five random ones,
-        stratified for classes, or only the first if it has enough rows (about 4000).
+        stratified for classes, or only the first if it has enough rows (about 4000);
+        forests and bagging are judged by :doc:`out-of-bag predictions
+        </guide/boosting>` of their rows where possible.
     rule : {"auto", "min", "one_se", "blend"}, default="auto"
         "min" keeps the best iterate, "one_se" the earliest within one standard error of
         it, "blend" a weighted mean of all members at their best. "auto": "blend" for

@@ -123,6 +123,12 @@ class DrawnSplits:
         """Number of splits."""
         return len(self.splits)
 
+    @property
+    def is_default(self):
+        """Whether nobody asks for these folds: any unseen rows judge as well."""
+        is_default = self.cv is None or getattr(self.cv, "is_default", False)
+        return is_default and self.groups is None
+
     def with_groups(self):
         """This splitter: groups have had their part when the splits were drawn."""
         return self

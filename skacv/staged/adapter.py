@@ -256,6 +256,13 @@ class StagedAdapter(ABC):
         """Number of stages of the next step of growth, ``n_stages`` at most."""
         return min(n_stages, self.n_planned())
 
+    def n_left_out(self, n_rows):
+        """Number of members that are expected to leave out a row of ``n_rows``.
+
+        It is 0 where members do not draw their rows, or not all with equal odds.
+        """
+        return 0.0
+
     # From the first stage on: the estimator is the clone.
 
     @abstractmethod

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from copy import copy, deepcopy
 from functools import cached_property, partial
 from itertools import islice
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
@@ -53,6 +54,13 @@ class Averages(WarmStart):
     # A longer average is hardly ever worse: its best stage is one by chance.
     patience = None
 
+    def grow(self, n_stages, X, y, params):
+        weights = params.get("sample_weight")
+        if weights is not None and not np.ptp(weights):
+            # From 1.9 on scikit-learn draws other rows by equal weights than by none.
+            params = {**params, "sample_weight": None}
+        super().grow(n_stages, X, y, params)
+
     def predictions(self, X, first, last, former_sums=None):
         if former_sums is None:
             former_sums = sum(self.predict_members(X, 0, first))
@@ -65,6 +73,50 @@ class Averages(WarmStart):
     @abstractmethod
     def predict_members(self, X, first, last):
         """Predictions of members ``first + 1`` to ``last``, one after another."""
+
+    def n_left_out(self, n_rows):
+        estimator, params = self.estimator, self.estimator.get_params(deep=False)
+        # Classes of others may draw otherwise, and class weights may be odds.
+        is_known = type(estimator).__module__.startswith("sklearn.")
+        if not is_known or params.get("class_weight") is not None:
+            return 0.0
+        n_drawn = n_rows if estimator.max_samples is None else estimator.max_samples
+        if not isinstance(n_drawn, Integral):
+            n_drawn = max(1, round(n_rows * n_drawn))
+        share = max(0.0, 1 - n_drawn / n_rows)
+        if estimator.bootstrap:
+            share = (1 - 1 / n_rows) ** n_drawn
+        return share * self.n_planned()
+
+    def predict_left_out(self, X, rows, first, last, former=None):
+        """Means over the members, of each stage, that have not drawn a row.
+
+        ``rows`` are the numbers of the rows of X among those fitted. The mean of a row
+        that all members have drawn is NaN. The second result has by how much each mean
+        varies beyond the mean of all members for a new row, as a standard deviation.
+        The last one is passed as ``former`` where rows are predicted from ``last`` on.
+        Shapes: rows (n_rows,); means and deviations (last - first, n_rows, ...).
+        """
+        bags = self.estimator.estimators_samples_[first:last]
+        means, deviations = [], []
+        if former is None:
+            former = np.zeros(len(rows)), 0.0, 0.0
+        count, mean, squares = former
+        members = zip(self.predict_members(X, first, last), bags)
+        for t, (prediction, drawn) in enumerate(members, first + 1):
+            is_out = np.bincount(drawn, minlength=rows.max() + 1)[rows] == 0
+            count = count + is_out
+            # Of every row, as predictions may have several numbers for it.
+            shape = len(rows), *(1,) * (prediction.ndim - 1)
+            is_out, n = is_out.reshape(shape), count.reshape(shape)
+            difference = is_out * (prediction - mean)
+            mean = mean + difference / np.maximum(n, 1)
+            squares = squares + difference * (prediction - mean)
+            means.append(np.where(n > 0, mean, np.nan))
+            variance = squares / np.maximum(n - 1, 1)
+            excess = variance * (1 / np.maximum(n, 1) - 1 / t)
+            deviations.append(np.sqrt(np.maximum(excess, 0)))
+        return np.stack(means), np.stack(deviations), (count, mean, squares)
 
 
 class Forests(Averages):
@@ -125,10 +177,19 @@ class Baggings(Ensemble, Averages):
         params = {} if inner is None else inner.get_params(deep=False)
         return loss_named_in(params, self.loss_parameters, losses)
 
+    def grow(self, n_stages, X, y, params):
+        # scikit-learn keeps the seeds of the members of the last call: only with those
+        # of all does it know which rows they have drawn.
+        former = vars(self.estimator).get("_seeds", ())
+        super().grow(n_stages, X, y, params)
+        seeds = [*former, *self.estimator._seeds]
+        self.estimator._seeds = np.array(seeds[-n_stages:])
+
     def slice_stages(self, first, last):
         part = super().slice_stages(first, last)
         part.n_estimators = last - first
         part.estimators_features_ = part.estimators_features_[first:last]
+        part._seeds = part._seeds[first:last]
         return part
 
     def predict_members(self, X, first, last):

@@ -44,6 +44,7 @@ from ..risk.held_out_rows import drawn_units
 from .adapter import staged_adapter_of
 from .adapters import CAN_BE_STAGED, PerOutput
 from .averages import MeanClassifier, MeanFit, MeanRegressor
+from .bag import FEWEST_LEFT_OUT, OutOfBag
 from .data import (
     FitParams,
     check_data,
@@ -88,7 +89,9 @@ class Staged(
         ``partial_fit`` or ``warm_start`` (:doc:`which </guide/boosting>`). Pipeline
         steps are fitted in every fold; samplers resample training rows only.
     cv : int, splitter or iterable, default=None
-        The folds, as in scikit-learn. None: no folds.
+        The folds, as in scikit-learn. None: no folds; but inside of
+        :class:`TrajectoryEarlyStoppingCV` its ``cv``, or :doc:`out-of-bag predictions
+        </guide/boosting>` of forests and bagging.
     keep : {"model", "mean"}, default="model"
         "model" predicts with the model on all rows, "mean" with the average of it and
         the clones of all folds, which usually has a smaller loss and takes as long as
@@ -346,7 +349,7 @@ class Staged(
         rows = np.arange(len(target))
         loss.check_target(target)
         evaluated_on = target, weights, classes
-        evaluation, splits, folds = None, [], []
+        evaluation, splits, folds, bag = None, [], [], None
         training_rows = rows[is_fitted]
         if len(rows) > MOST_TRAINING_ROWS:
             of_weight = np.flatnonzero(weights)
@@ -386,8 +389,12 @@ class Staged(
             main = begin_on(rows[is_fitted], training_rows)
         if classes is not None and main.y is not y:  # a sampler has made it
             check_has_all(classes, main.y)
-        for number, (fitted, held_out) in enumerate(splits):
-            folds.append(begin_on(fitted, held_out, number))
+        if self._is_judged_out_of_bag(adapter, splitter, offset, weights[is_fitted]):
+            held_out = evaluation.rows, evaluation.constant()
+            bag = OutOfBag.of(main, X, rows[is_fitted], *held_out)
+        else:
+            for number, (fitted, held_out) in enumerate(splits):
+                folds.append(begin_on(fitted, held_out, number))
         mean_of = None
         if self.keep == "mean":
             if not folds:
@@ -409,6 +416,7 @@ class Staged(
             y=y,
             main=main,
             folds=folds,
+            bag=bag,
             training=training,
             evaluation=evaluation,
             offset=of_fit.offset,
@@ -416,6 +424,16 @@ class Staged(
             mean_of=mean_of,
             growth_of_model=growth,
         )
+
+    def _is_judged_out_of_bag(self, adapter, splitter, offset, weights):
+        """Whether members that have not drawn a row predict it, not fits of folds."""
+        # Steps of a pipeline have seen the rows; unequal weights may be the odds of
+        # drawing them.
+        is_alone = last_of(self.estimator) is self.estimator and offset is None
+        is_free = getattr(splitter, "is_default", False) and self.keep == "model"
+        if not (is_alone and is_free) or np.ptp(weights) > 0:
+            return False
+        return adapter.n_left_out(len(weights)) >= FEWEST_LEFT_OUT
 
     def _fit_params(self, adapter, params):
         """Parameters of the estimator's ``fit`` among those of this one."""

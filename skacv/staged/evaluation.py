@@ -17,16 +17,17 @@ from .losses import WrongLabel
 class HeldOutStages(RunningPath):
     """Held-out predictions of every stage, fold after fold.
 
-    Row 0 has the predictions without any stage, ``constant``. If they are not kept, or
-    do not fit in memory, stages predict again when a row is read. ``folds`` have a
-    stage at least. Shapes: constant (n_held_out, n_outputs).
+    ``fits`` predict the rows, in order: a StagedFit without each fold, or an OutOfBag.
+    They have a stage at least. Row 0 has the predictions without any stage,
+    ``constant``. If they are not kept, or do not fit in memory, stages predict again
+    when a row is read. Shapes: constant (n_held_out, n_outputs).
     """
 
-    def __init__(self, folds, classes, constant, is_kept):
-        self._folds, self._classes, self._is_kept = folds, classes, is_kept
-        # The next stage to predict, and the results that the folds pass on to it.
+    def __init__(self, fits, classes, constant, is_kept):
+        self._fits, self._classes, self._is_kept = fits, classes, is_kept
+        # The next stage to predict, and the results that the fits pass on to it.
         self._next = 0, ()
-        first = self._predict(1, 2)
+        first, _ = self._predict(1, 2)
         if constant.size != first.size:
             raise ValueError(
                 f"The estimator predicts {first.size // len(constant)} numbers per "
@@ -37,13 +38,16 @@ class HeldOutStages(RunningPath):
         self.shape, self.dtype = self._kept.shape, self._kept.dtype
 
     def read_new(self, n_stages):
-        """Yield blocks of predictions of new stages, up to ``n_stages`` in all."""
+        """Yield blocks of predictions of new stages, up to ``n_stages`` in all.
+
+        With them come the deviations of ``held_out_predictions`` of the fits, or None.
+        """
         size = n_stages_per_block(self._constant.size)
         # An eighth, for there are copies of what is kept as it grows.
         most = MEMORY_BYTES // 8
         while len(self) <= n_stages:
             first, last = len(self), min(len(self) + size, n_stages + 1)
-            predictions = self._predict(first, last)
+            predictions, deviations = self._predict(first, last)
             self.shape = last, *self.shape[1:]
             n_bytes = last * self._constant.nbytes
             if self._kept is None or not self._is_kept or n_bytes > most:
@@ -51,14 +55,14 @@ class HeldOutStages(RunningPath):
             else:
                 self._kept = with_room(self._kept, first, last)
                 self._kept[first:last] = predictions
-            yield predictions
+            yield predictions, deviations
 
     def _compute(self, iterates):
         if self._kept is not None:
             return self._kept[: len(self)][iterates]
         rows = np.arange(len(self))[iterates]
         first, last = rows.min(initial=len(self)), rows.max(initial=0)
-        predictions = self._predict(max(first, 1), last + 1)
+        predictions, _ = self._predict(max(first, 1), last + 1)
         if first == 0:
             predictions = np.concatenate([self._constant, predictions])
         return predictions[rows - first]
@@ -66,30 +70,33 @@ class HeldOutStages(RunningPath):
     def _predict(self, first, last):
         """Rows ``first`` to ``last`` of the path; where possible they are continued."""
         if last <= first:
-            return np.empty((0, *self._constant.shape[1:]))
+            return np.empty((0, *self._constant.shape[1:])), None
         while 0 < self._next[0] < first:  # stages in between are cheaper than all
             reached, size = self._next[0], n_stages_per_block(self._constant.size)
             self._predict(reached, min(reached + size, first))
         reached, former_sums = self._next
         if reached != first:
-            former_sums = [None] * len(self._folds)
-        predictions, next_sums = [], []
-        for fold, sums in zip(self._folds, former_sums):
-            values, sums = fold.held_out_predictions(
+            former_sums = [None] * len(self._fits)
+        predictions, deviations, next_sums = [], [], []
+        for fit, sums in zip(self._fits, former_sums):
+            values, deviation, sums = fit.held_out_predictions(
                 first - 1, last - 1, self._classes, sums
             )
             predictions.append(values)
+            if deviation is not None:
+                deviations.append(deviation)
             next_sums.append(sums)
         self._next = last, next_sums
-        return np.concatenate(predictions, axis=1)
+        deviations = np.concatenate(deviations, axis=1) if deviations else None
+        return np.concatenate(predictions, axis=1), deviations
 
     @property
     def has_all(self):
         """Whether the predictions of all stages are available."""
         n_stages = len(self) - 1
         return self._kept is not None or all(
-            len(fold.stages.recorded_stages()) >= min(n_stages, fold.stages.n_stages)
-            for fold in self._folds
+            len(fit.stages.recorded_stages()) >= min(n_stages, fit.stages.n_stages)
+            for fit in self._fits
         )
 
     def drop_training_rows(self):
@@ -97,9 +104,9 @@ class HeldOutStages(RunningPath):
         path = copy(self)
         path._next = 0, ()
         if self._kept is not None:
-            path._kept, path._folds = self._kept[: len(self)], []
+            path._kept, path._fits = self._kept[: len(self)], []
         else:
-            path._folds = [fold.drop_training_rows() for fold in self._folds]
+            path._fits = [fit.drop_training_rows() for fit in self._fits]
         return path
 
     @property
@@ -143,26 +150,33 @@ class Evaluation:
         self.rows = np.concatenate(self.held_out)
         self.fold_weights = np.array(fold_weights)
 
-    def read(self, folds, n_stages):
+    def constant(self):
+        """Predictions without any stage: means of the training rows of each fold.
+
+        Shapes: returned (n_held_out, n_outputs).
+        """
+        constants = np.zeros((len(self.splits), self.target.shape[1]))
+        if self.loss != WrongLabel():
+            for constant, (fitted, _) in zip(constants, self.splits):
+                weights = self.weights[fitted]
+                constant[:] = np.average(self.target[fitted], 0, weights)
+        return np.repeat(constants, list(map(len, self.held_out)), axis=0)
+
+    def read(self, fits, n_stages):
         """Evaluate the stages that are new since the last call."""
-        loss, target, weights = self.loss, self.target, self.weights
-        sizes, first = list(map(len, self.held_out)), []
+        target, weights, first = self.target, self.weights, []
         if self.path is None:
-            constants = np.zeros((len(self.splits), target.shape[1]))
-            if loss != WrongLabel():
-                for constant, (fitted, _) in zip(constants, self.splits):
-                    constant[:] = np.average(target[fitted], 0, weights[fitted])
-            constant = np.repeat(constants, sizes, axis=0)
-            self.path = HeldOutStages(
-                folds, self.classes, constant, self.keeps_predictions
-            )
-            first = [self.path[:2]]
-        ends = np.cumsum(sizes)[:-1]
+            of_path = self.classes, self.constant(), self.keeps_predictions
+            self.path = HeldOutStages(fits, *of_path)
+            first = [(self.path[:2], None)]
+        ends = np.cumsum(list(map(len, self.held_out)))[:-1]
         weights_of_folds = np.split(weights[self.rows], ends)
         units = units_of(self.held_out[0], self.groups)
-        for predictions in chain(first, self.path.read_new(n_stages)):
+        for predictions, deviations in chain(first, self.path.read_new(n_stages)):
             with np.errstate(over="ignore", invalid="ignore"):  # of one that diverges
-                losses = row_losses(loss, target[self.rows], predictions)
+                losses = row_losses(self.loss, target[self.rows], predictions)
+                if deviations is not None:
+                    losses -= self._excess(losses, predictions, deviations)
                 # The layout, which would depend on the number of stages, decides how
                 # sums are rounded.
                 losses = np.ascontiguousarray(losses)
@@ -172,6 +186,20 @@ class Evaluation:
                     mean[:], _ = mean_with_error(*part)
                 self.losses.append(means)
                 self.row_errors.append(mean_with_error(*parts[0], units)[1])
+
+    def _excess(self, losses, predictions, deviations):
+        """The losses of rows less those of predictions that vary less, in the mean.
+
+        The loss of a mean over n members is linear in 1 / n, the squared error exactly
+        and others to second order, so that few members tell that of many (Patil and
+        LeJeune 2023, "Extrapolated cross-validation for randomized ensembles").
+        """
+        # The second derivative is that of half the deviations: probabilities stay
+        # positive, and losses with a kink have one.
+        step, target = deviations / 2, self.target[self.rows]
+        below = row_losses(self.loss, target, predictions - step)
+        above = row_losses(self.loss, target, predictions + step)
+        return 4 * ((below + above) / 2 - losses)
 
     def best(self, n_stages):
         """The stage of least loss among the first ``n_stages``."""

@@ -193,8 +193,9 @@ class StagedFit:
     def held_out_predictions(self, first, last, classes, former_sums=None):
         """Predictions of stages ``first + 1`` to ``last`` for the held-out rows.
 
-        The second result is passed as ``former_sums`` where they are predicted from
-        ``last`` on. Shapes: returned (last - first, n_held_out, ...).
+        The second result is None: they vary as those for new rows do. The third is
+        passed as ``former_sums`` where they are predicted from ``last`` on. Shapes:
+        returned (last - first, n_held_out, ...).
         """
         begin, has_ended = first, first >= self.stages.n_stages
         if self.offset is not None and (former_sums is None or has_ended):
@@ -206,7 +207,7 @@ class StagedFit:
         if classes is not None:
             fitted = self.stages.fitted_estimator()
             predictions = add_lacking_classes(fitted, predictions, classes)
-        return predictions, former_sums
+        return predictions, None, former_sums
 
     def staged_predictions(self, X, last):
         """Yield predictions of the available stages up to ``last`` for any rows."""

@@ -1,6 +1,7 @@
 """A model and its folds, grown side by side, with held-out predictions of every stage.
 
-A :class:`StagedRun` has a :class:`~.fits.StagedFit` for the model and for each fold. An
+A :class:`StagedRun` has a :class:`~.fits.StagedFit` for the model and for each fold, or
+in the place of these an :class:`~.bag.OutOfBag`. An
 :class:`~.evaluation.Evaluation` has their predictions, and the losses of these.
 """
 
@@ -20,6 +21,7 @@ from ..records.paths import Stages
 from ..records.record import Record
 from ..records.run import Run, check_has_begun, check_is_whole, check_n_updates
 from .adapter import StagedAdapter
+from .bag import OutOfBag
 from .data import warn_of_settings
 from .evaluation import Evaluation
 from .fits import StagedFit
@@ -40,7 +42,9 @@ class StagedRun(Run):
     # The fit of the model to all rows, and those of the folds.
     main: StagedFit
     folds: list
-    # On the training rows, and on the rows of folds; None without folds.
+    # Where members of the model hold out the rows of folds; None otherwise.
+    bag: OutOfBag | None
+    # On the training rows, and on the held-out rows; None if there are none.
     training: Evaluation
     evaluation: Evaluation | None
     # The parameter of ``fit`` that is added to the sums of stages, or None.
@@ -183,8 +187,9 @@ class StagedRun(Run):
             n_of_longest = max(fold.stages.n_stages for fold in self.folds)
             self.n_stages = min(n_of_folds, n_of_longest)
         self._end_at_failure()
-        if self.folds:
-            self.evaluation.read(self.folds, self.n_stages)
+        if self.evaluation is not None:
+            held_out = self.folds if self.bag is None else [self.bag]
+            self.evaluation.read(held_out, self.n_stages)
         self._end_at_divergence()
         self.is_whole = True
 
@@ -212,7 +217,7 @@ class StagedRun(Run):
         of_main = min(n_stages, self.n_of_main)
         if (n_finite := self.training.n_finite(of_main)) < of_main:
             n_stages = n_finite
-        if self.folds:
+        if self.evaluation is not None:
             n_stages = min(n_stages, self.evaluation.n_finite(n_stages))
         if n_stages < self.n_stages:
             self.n_stages = n_stages

@@ -130,6 +130,11 @@ class ShuffledFolds:
         """Largest number of folds."""
         return self.n_splits
 
+    @property
+    def is_default(self):
+        """Whether nobody asks for these folds: any unseen rows judge as well."""
+        return not self.has_groups
+
     def with_groups(self):
         """A splitter that keeps the rows of a group together."""
         return replace(self, has_groups=True)
