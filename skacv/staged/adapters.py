@@ -143,8 +143,9 @@ class Forests(Averages):
             X, dtype=np.float32, accept_sparse="csr", ensure_all_finite=False
         )
         forest, response = self.estimator, response_of(self.estimator)
-        for tree in forest.estimators_[first:last]:
-            values = getattr(tree, response)(X)
+        for number, tree in enumerate(forest.estimators_[first:last]):
+            # The first one checks X for all: this takes as long as to predict few rows.
+            values = getattr(tree, response)(X, check_input=number == 0)
             has_labels = isinstance(values, list)
             yield label_probabilities(values, forest.classes_) if has_labels else values
 

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from skacv import Staged, TrajectoryEarlyStoppingCV
+from skacv import SelfStoppingRegressor, Staged, TrajectoryEarlyStoppingCV
 from skacv._estimator.estimates.folds import ShuffledFolds
 from skacv.staged.adapter import label_probabilities
 from skacv.staged.bag import FEWEST_LEFT_OUT
@@ -300,6 +300,13 @@ def test_a_stopping_estimator_keeps_what_is_out_of_the_bag(estimator, rng, grown
     np.testing.assert_array_equal(small.predict(X), model.predict(X))
     answer = model.predict_set if is_classifier(estimator) else model.predict_interval
     assert len(answer(X)) == len(X)
+
+
+def test_the_default_grows_one_forest(rng, grown):
+    X, y = table(DRAWING[0], rng)
+    model = SelfStoppingRegressor(random_state=0).fit(X, y)
+    assert sorted(grown) == [1, 6, 6]  # beside boosted trees and a feature machine
+    assert model.members_["extra trees"].n_iter_ == 100
 
 
 def test_a_member_beside_members_that_are_fitted_to_folds(rng):

@@ -92,6 +92,11 @@ def n_tree_columns(encoder):
     return sum(n if 2 < n <= MOST_ONE_HOT else 1 for n in n_levels)
 
 
+def has_means(encoder, n_outputs):
+    """Whether forests see means of y in the place of categories of many levels."""
+    return n_outputs == 1 and bool(_find_many_levels(encoder.columns_, MOST_ONE_HOT))
+
+
 def choose_view(estimator, encoder, n_outputs=1):
     """An estimator to fit on a view of a table, and the transformer of codes to it."""
     # The transformer is not fitted; None: the codes are the view. Steps that read y are

@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils import get_tags
 
 from skacv import SelfStoppingRegressor, TrajectoryEarlyStoppingCV
+from skacv.staged.fits import last_of
 from tests.internals import TASKS, default_members, inferred_task
 from tests.model_selection.cases import MEMBERS
 
@@ -79,7 +80,15 @@ def test_trees_of_a_forest_have_a_sample_of_many_rows(task):
     for n_rows, n_drawn in ((5000, None), (6000, 5000), (500_000, 10_000)):
         forest = default_members(task, n_rows)["extra trees"].estimator
         assert forest.max_samples == (n_drawn and n_drawn / n_rows)
-        assert forest.bootstrap == (n_drawn is not None)
+        assert forest.bootstrap
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_trees_draw_rows_where_these_judge_them(task):
+    # Steps that read y are fitted in every fold.
+    for n_columns, settings in ((5, {"has_means": True}), (20_000, {})):
+        trees = default_members(task, 500, n_columns, **settings)["extra trees"]
+        assert not last_of(trees.estimator).bootstrap
 
 
 @pytest.mark.slow
