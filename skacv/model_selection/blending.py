@@ -31,6 +31,10 @@ from .optimism import (
 )
 
 LOG_LOSS = LogLoss().name
+# Bootstrap draws of held-out rows over which weights are averaged: from 2000 rows on
+# fewer, in proportion, for they hardly differ. The mean of a weight is rarely zero, and
+# a member of a smaller weight is not worth its time in ``predict``.
+DRAWS_OF_WEIGHTS, ROWS_OF_DRAWS, LEAST_MEAN_WEIGHT = 25, 2000, 0.05
 # Estimates with predictions of single rows, by runs that have never seen them.
 HELD_OUT = ("cv", "loo")
 
@@ -48,6 +52,8 @@ class BlendTask:
     # The subclass of Blending that finds the weights, and what it combines.
     blending: type
     mixture: type | None = None
+    # Whether weights are means over draws of held-out rows, or those of all rows.
+    is_averaged: bool = True
 
     @classmethod
     def of(cls, candidates, criterion, y, weights, losses, shared_loss):
@@ -149,10 +155,39 @@ class Blending(Comparison):
         for index in self.used.values():
             parts.append(self._part(index, self.chosen[index].iteration))
         parts = np.stack(parts, axis=2)  # (n_rows, n_targets, n_members)
-        weights = self._mixture.weights(parts, self.target, self.row_weights)
+        weights = self._mean_weights(parts)
         losses = self._mixture.losses(parts @ weights, self.target)[None]
         (score,), (error,) = self._averages(1, losses.__getitem__)
         return weights, (float(score), float(error))
+
+    def _mean_weights(self, parts):
+        """The mean of the weights that bootstrap draws of the held-out rows find.
+
+        Weights of few rows are noise to a large part, which the mean is not (Breiman
+        1996, "Bagging predictors"). Rows of a group are drawn together.
+
+        Shapes: parts (n_rows, n_targets, n_members), returned (n_members,).
+        """
+        units = units_of(self.samples, self.criterion.groups)
+        n_units, rng = units.max() + 1, np.random.RandomState(0)
+        n_draws = int(DRAWS_OF_WEIGHTS * min(1.0, ROWS_OF_DRAWS / n_units))
+        deadline = self.criterion.deadline
+        has_time = deadline is None or not deadline.is_over()
+        if n_draws < 2 or not (self.task.is_averaged and has_time):
+            return self._mixture.weights(parts, self.target, self.row_weights)
+        weights = []
+        for _ in range(n_draws):
+            times = np.bincount(rng.randint(n_units, size=n_units), minlength=n_units)
+            times = times[units]
+            drawn = times > 0
+            weights.append(
+                self._mixture.weights(
+                    parts[drawn], self.target[drawn], (self.row_weights * times)[drawn]
+                )
+            )
+        mean = np.mean(weights, axis=0)
+        mean[mean < min(LEAST_MEAN_WEIGHT, mean.max())] = 0.0
+        return mean / mean.sum()
 
     def _held_out_predictor(self, index, t, rows=slice(None)):
         """The predictor of these rows, or of some, by iterate t of a run."""

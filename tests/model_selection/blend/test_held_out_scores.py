@@ -31,6 +31,8 @@ from .cases import (
     two_classes,
 )
 
+pytestmark = pytest.mark.usefixtures("weights_of_all_rows")
+
 CLASS_FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 
 

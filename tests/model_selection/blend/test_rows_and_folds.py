@@ -9,6 +9,8 @@ from skacv import IterativeRidge, KernelEigenProRegressor
 
 from .cases import FOLDS, alone, blended, by_supports, held_out_errors, members
 
+pytestmark = pytest.mark.usefixtures("weights_of_all_rows")
+
 
 def test_rows_count_as_often_as_they_are_held_out(data):
     X, y = data

@@ -31,6 +31,8 @@ from .cases import (
     mean_over_folds,
 )
 
+pytestmark = pytest.mark.usefixtures("weights_of_all_rows")
+
 RIDGE = IterativeRidge(0.0, max_iter=8, tol=0.0, loo=False, risk=False)
 BOOSTED = HistGradientBoostingRegressor(max_iter=12, min_samples_leaf=5)
 FOREST = ExtraTreesRegressor(6, max_depth=4, random_state=0)
