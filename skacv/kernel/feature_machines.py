@@ -42,8 +42,14 @@ from .._estimator.prediction.calibration import scale_of
 from .._typing import RandomState
 from .._warnings import warn
 from ..risk.held_out_rows import drawn_units
-from .kernels import RADIAL_KERNELS, check_squares, gamma_of
-from .ridge import FIRST_STRENGTH, MOST_LEFT_OUT, KernelRidge, enough_centers, to_array
+from .kernels import (
+    RADIAL_KERNELS,
+    KernelOfDistances,
+    check_squares,
+    gamma_of,
+    squared_distances,
+)
+from .ridge import FIRST_STRENGTH, STRENGTHS, KernelRidge, enough_centers, to_array
 
 # Kernels that the first rounds compare, and multiples of gamma="scale": distances of
 # five times those between rows, and for smooth functions of one and of three times
@@ -55,7 +61,8 @@ CANDIDATES = {
     "rbf": (("rbf", 1 / 2), ("rbf", 1 / 18)),
     "cauchy": (("cauchy", 1 / 2), ("cauchy", 1 / 18)),
 }
-# Rounds that compare. Later ones have the kernel of the last of these.
+# Rounds that compare. Later ones have the kernel of the last of these, and with many
+# rows its strength or a weaker one: few need a stronger one.
 N_COMPARED = 2
 # The square of a scale is at least this share of the largest: a column without a trend
 # so far may have one in the next round.
@@ -233,51 +240,66 @@ class RecursiveFeatureMachine(BaseEstimator):
             squared_lengths, vectors = np.linalg.eigh(X @ X.T)
             X_rotated = vectors * np.sqrt(np.maximum(squared_lengths, 0))
 
-        def fit(rows, kernel, factor, n_centers, first_strength):
-            gamma = gamma_of(kernel, spread, factor)
-            order = np.random.RandomState(seed).permutation(len(target[rows]))
-            index = np.sort(order[:n_centers])
-            data = X_rotated[rows], target[rows], weights[rows], index
-            ridge = KernelRidge.of(RADIAL_KERNELS[kernel](gamma), *data, first_strength)
+        def fit(rows, candidate, n_centers, squared, *strengths):
+            # With the distances between rows, if they are kept: rows are then numbers.
+            kernel, X_fit = kernel_of(*candidate), X_rotated[rows]
+            if squared is not None:
+                kernel = KernelOfDistances(squared, kernel)
+                X_fit = np.arange(len(squared))[:, None]
+            order = np.random.RandomState(seed).permutation(X_fit.shape[0])
+            data = X_fit, target[rows], weights[rows], np.sort(order[:n_centers])
+            ridge = KernelRidge.of(kernel, *data, *strengths)
             of_all = np.arange(n_rows)[rows]
             numbers = {"index": of_all[ridge.index], "left_out": of_all[ridge.left_out]}
             return replace(ridge, **numbers)
 
+        def kernel_of(name, factor):
+            return RADIAL_KERNELS[name](gamma_of(name, spread, factor))
+
+        def distances_between(rows):
+            return squared_distances(X_rotated[rows], X_rotated[rows])
+
         rows, _ = drawn_units(n_rows, None, ROWS_TO_COMPARE)
-        strengths = rounds[-1].strengths if rounds else {}
+        strengths, squared = rounds[-1].strengths if rounds else {}, None
         if len(rounds) < N_COMPARED:
+            squared = distances_between(rows)
             fits = {
-                pair: fit(rows, *pair, None, strengths.get(pair, FIRST_STRENGTH))
+                pair: fit(
+                    rows, pair, None, squared, strengths.get(pair, FIRST_STRENGTH)
+                )
                 for pair in CANDIDATES[self.kernel]
             }
             strengths = {pair: one.strength for pair, one in fits.items()}
             candidate = min(fits, key=lambda pair: fits[pair].loo_error)
             ridge = fits[candidate]
+            # As if the penalty were the same for a sum over rows.
+            share = min(1, ROWS_TO_COMPARE / min(n_rows, MOST_CENTERS))
+            tried = share * ridge.strength, None
         else:
-            candidate, ridge = rounds[-1].candidate, rounds[-1].ridge
+            candidate, strength = rounds[-1].candidate, rounds[-1].ridge.strength
+            are_many = n_rows > ROWS_TO_COMPARE
+            tried = strength, STRENGTHS[STRENGTHS <= strength] if are_many else None
         n_centers = self._n_centers_on(n_rows)
         # Once a round needs many centres, those that follow do.
         may_be_fewer = not rounds or rounds[-1].n_centers < n_centers
         if self.n_centers == "auto" and n_centers < n_rows and may_be_fewer:
-            name, factor = candidate
-            kernel = RADIAL_KERNELS[name](gamma_of(name, spread, factor))
             order = np.random.RandomState(seed).permutation(n_rows)
             data = X_rotated, target, weights, order
-            n_centers, _ = enough_centers(kernel, *data, n_centers)
+            n_centers, _ = enough_centers(kernel_of(*candidate), *data, n_centers)
         is_compared = len(rounds) < N_COMPARED and n_rows <= ROWS_TO_COMPARE
         if not is_compared or n_centers < n_rows:
             # So many rows determine the coefficients of centres to half a percent of
             # the noise.
             rows, _ = drawn_units(n_rows, None, 200 * n_centers)
-            # As if the penalty were the same for a sum over rows.
-            share = len(ridge.loo_prediction) / min(len(target[rows]), MOST_LEFT_OUT)
-            ridge = fit(rows, *candidate, n_centers, ridge.strength * share)
+            squared = distances_between(rows) if n_centers == n_rows else None
+            ridge = fit(rows, candidate, n_centers, squared, *tried)
         rows, _ = drawn_units(n_rows, None, ROWS_OF_DERIVATIVES)
         centers = to_array(X[ridge.index])
+        X_fit = X_rotated if squared is None else np.arange(n_rows)[:, None]
         derivatives = ridge.mean_squared_derivatives(
-            X[rows], centers, weights[rows], X_rotated[rows]
+            X[rows], centers, weights[rows], X_fit[rows]
         )
-        ridge = replace(ridge, centers=centers)
+        ridge = replace(ridge, kernel=kernel_of(*candidate), centers=centers)
         probability_scale = None
         if label is not None:
             decision, rows = decision_of(ridge.loo_prediction), ridge.left_out

@@ -39,7 +39,7 @@ from ..optim.kernel_matrix import row_blocks
 from ..optim.namespaces import as_dtype, rows_in, to_numpy
 from ..risk.held_out_rows import drawn_units
 from .data import working_dtype
-from .kernels import Precomputed, squared_distances, squared_norms
+from .kernels import Precomputed, squared_norms
 
 # Strengths that are compared, in multiples of the mean of k(x, x): from nearly none,
 # for targets without noise, to that of a constant.
@@ -49,11 +49,12 @@ STRENGTHS = 10.0 ** np.arange(-9, 1.1, 0.5)
 FIRST_STRENGTH, LEAST_GAIN = 1e-3, 1e-3
 # From so many columns on single precision is used, down to this strength, at which
 # errors of rows left out have four digits. A solution is refined to this precision.
-SINGLE_COLUMNS, SINGLE_STRENGTH = 400, 1e-5
+SINGLE_COLUMNS, SINGLE_STRENGTH = 250, 1e-5
 REFINED, MOST_REFINEMENTS = 1e-12, 10
 # Of w k(x, x), of the weight of a row, pivots leave at most this share of the strength.
-# If they are more than this share of the rows, all rows take as long.
-LEFT_BY_PIVOTS, MOST_PIVOTS = 0.02, 0.6
+# If they are more than this share of the rows, all rows take as long, as they do where
+# there are fewer rows than this.
+LEFT_BY_PIVOTS, MOST_PIVOTS, LEAST_PIVOTED = 0.02, 0.6, 400
 # Below so many columns LAPACK inverts triangles about as fast as products do.
 INVERTED_COLUMNS = 128
 # This share of its trace is added to the kernel at the centres, which may be singular:
@@ -64,6 +65,9 @@ LEAST_LEFT = 1e-12
 # Rows that are left out to choose a strength: a standard error of a few percent, and
 # much less for the difference of two strengths.
 MOST_LEFT_OUT = 2000
+# Of centres that are fewer than the rows, the strength is chosen by about so many of
+# them, since each takes a product with the inverse.
+ROWS_TO_CHOOSE = 600
 # The fewest centres of many rows. Centres are enough if half of them are as good: if
 # the other half lowers the leave-one-out error by no more than the first share of it.
 # Where they explain little so far, it must not add more than the second share to that,
@@ -139,18 +143,25 @@ class ShiftedInverse:
         """The product with columns (n, k), in the precision of R."""
         scale = np.abs(vectors).max(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
-        product = self.root @ (vectors / scale).astype(self.root.dtype)
-        return scale * (self.root.T @ product).astype(np.float64)
+        multiply = get_blas_funcs("trmm", (self.root,))
+        columns = np.asfortranarray((vectors / scale).astype(self.root.dtype))
+        for transposed in (0, 1):
+            settings = {"lower": 1, "trans_a": transposed, "overwrite_b": 1}
+            columns = multiply(1.0, self.root, columns, **settings)
+        return columns * scale
 
     def solve(self, vectors):
         """The same in double precision, by iterative refinement."""
-        solution = self.times(vectors)
+        solution, shares = self.times(vectors), []
         for _ in range(MOST_REFINEMENTS):
-            rest = vectors - self.matrix @ solution - self.strength * solution
-            step = self.times(rest)
+            step = self.times(
+                vectors - self.matrix @ solution - self.strength * solution
+            )
             solution += step
-            sizes = (np.abs(each).max(axis=0) for each in (step, solution))
-            if np.all(next(sizes) <= REFINED * next(sizes)):
+            sizes = np.abs(solution).max(axis=0)
+            shares.append(np.abs(step).max(axis=0) / np.where(sizes > 0, sizes, 1.0))
+            # Each step is smaller than the one before by about the same factor.
+            if np.all(shares[0] * shares[-1] <= REFINED):
                 break
         return solution
 
@@ -159,23 +170,23 @@ class EveryRow:
     """Fits that have every row as a centre.
 
     Shapes: gram (n_rows, n_rows), which is overwritten; target (n_rows, n_outputs);
-    shares (n_rows,), the weights; left_out (n_left_out,), rows."""
+    shares (n_rows,), the weights; left_out (n_left_out,), rows. The matrix of a kernel
+    that is smooth may have a low rank."""
 
     # Which of the rows are centres.
     centers = slice(None)
 
-    def __init__(self, gram, target, shares, left_out):
+    def __init__(self, gram, target, shares, left_out, is_smooth):
         self.target, self.root = target, np.sqrt(shares)[:, None]
         gram *= self.root
         gram *= self.root.T
         self.matrix, self.left_out = gram, left_out
-        self.of_pivots, self.least_strength = None, np.inf
+        has_pivots = is_smooth and len(target) >= LEAST_PIVOTED
+        self.of_pivots, self.least_strength = None, np.inf if has_pivots else 0.0
         self.right = self.root * np.column_stack([np.ones(len(target)), target])
 
     def for_weak(self, strength):
         """Fits of strengths that are too weak for single precision."""
-        if len(self.root) < SINGLE_COLUMNS:
-            return self
         if strength < self.least_strength:
             # Of this strength and the next one below it, of all that are tried.
             self.least_strength = 0.3 * strength
@@ -188,13 +199,13 @@ class EveryRow:
                 self.least_strength = 0.0
         return self.of_pivots or self
 
-    def residuals_left_out(self, inverse, solution):
-        """Those of the rows left out, (n_left_out, n_outputs)."""
+    def residuals_left_out(self, inverse, solution, part):
+        """Those of a part of the rows left out, (n_left_out, n_outputs)."""
         coef, _ = self._coefficients(solution)
         along = solution[:, :1] ** 2 / (self.root[:, 0] @ solution[:, 0])
         left = inverse.strength * (inverse.diagonal()[:, None] - along)
         residuals = inverse.strength * coef / self.root
-        return (residuals / np.maximum(left, LEAST_LEFT))[self.left_out]
+        return (residuals / np.maximum(left, LEAST_LEFT))[self.left_out[part]]
 
     def function(self, solution):
         """Dual coefficients (n_centers, n_outputs) and intercepts."""
@@ -219,11 +230,12 @@ class OnFeatures:
         """Fits of strengths that are too weak for single precision."""
         return self
 
-    def residuals_left_out(self, inverse, solution):
-        """Those of the rows left out, (n_left_out, n_outputs)."""
-        forms = inverse.forms(self.features)[:, None]
-        left = np.maximum(1 - self.share * (1 + forms), LEAST_LEFT)
-        return (self.deviation - self.features @ solution) / left
+    def residuals_left_out(self, inverse, solution, part):
+        """Those of a part of the rows left out, (n_left_out, n_outputs)."""
+        features = self.features[part]
+        forms = inverse.forms(features)[:, None]
+        left = np.maximum(1 - self.share[part] * (1 + forms), LEAST_LEFT)
+        return (self.deviation[part] - features @ solution) / left
 
     def function(self, solution):
         """Dual coefficients (m, n_outputs) and intercepts."""
@@ -323,11 +335,22 @@ class KernelRidge:
     loo_prediction: np.ndarray  # (n_left_out, n_outputs)
 
     @classmethod
-    def of(cls, kernel, X, target, weights, index, first_strength=FIRST_STRENGTH):
+    def of(
+        cls,
+        kernel,
+        X,
+        target,
+        weights,
+        index,
+        first_strength=FIRST_STRENGTH,
+        strengths=None,
+    ):
         """The fit of least leave-one-out error, with the rows ``index`` as centres.
 
-        From ``first_strength`` on, strengths are tried as long as they lower the error.
+        From ``first_strength`` on, those of ``strengths``, STRENGTHS by default, are
+        tried as long as they lower the error.
         """
+        strengths = np.asarray(STRENGTHS if strengths is None else strengths)
         left_out, _ = drawn_units(len(target), None, MOST_LEFT_OUT)
         left_out = np.arange(len(target))[left_out]
         shares = weights / weights.sum()
@@ -342,22 +365,24 @@ class KernelRidge:
         size = np.trace(gram) / len(centers)
         size = size if size > 0 else 1
         if is_every_row:
-            system = EveryRow(gram, target, shares, left_out)
+            is_smooth, some = not kernel.is_of_distance, slice(None)
+            system = EveryRow(gram, target, shares, left_out, is_smooth)
         else:
+            some = slice(None, None, -(-len(left_out) // ROWS_TO_CHOOSE))
             data = X, target, shares, index, left_out
             system = FewerCenters(kernel, centers, gram, *data)
 
-        def error_of(fits, inverse, solution):
+        def error_of(fits, inverse, solution, part):
             # The mean squared error of rows left out, and predictions of these.
-            observed, share = target[left_out], shares[left_out]
-            residuals = fits.residuals_left_out(inverse, solution)
+            observed, share = target[left_out[part]], shares[left_out[part]]
+            residuals = fits.residuals_left_out(inverse, solution, part)
             predictions = np.clip(observed - residuals, *bounds)
             missed = np.sum((observed - predictions) ** 2, axis=1)
             return float(share @ missed / share.sum()), predictions
 
         def tried(number):
             # A strength: the error, the fits of such strengths, and its inverse.
-            strength, fits = STRENGTHS[number], system
+            strength, fits = strengths[number], system
             if strength < SINGLE_STRENGTH:
                 fits = system.for_weak(strength * size)
             dtype = dtype_for(len(fits.matrix), strength)
@@ -365,15 +390,15 @@ class KernelRidge:
                 inverse = ShiftedInverse(fits.matrix, strength * size, dtype)
             except np.linalg.LinAlgError:  # features of single precision have errors
                 return np.inf, fits, None
-            error, _ = error_of(fits, inverse, inverse.times(fits.right))
+            error, _ = error_of(fits, inverse, inverse.times(fits.right), some)
             return error, fits, inverse
 
-        distance = np.abs(np.log(np.asarray(STRENGTHS) / first_strength))
+        distance = np.abs(np.log(strengths / first_strength))
         number = first = int(np.argmin(distance))
         best = tried(number)
         for step in (-1, 1):
             enough = 1 - LEAST_GAIN * (step < 0)
-            while 0 <= number + step < len(STRENGTHS):
+            while 0 <= number + step < len(strengths):
                 other = tried(number + step)
                 if not other[0] < enough * best[0]:
                     break
@@ -383,7 +408,7 @@ class KernelRidge:
         _, fits, inverse = best
         solution = inverse.solve(fits.right)
         dual_coef, intercept = fits.function(solution)
-        error, prediction = error_of(fits, inverse, solution)
+        error, prediction = error_of(fits, inverse, solution, slice(None))
         return cls(
             kernel=kernel,
             centers=centers[fits.centers],
@@ -392,7 +417,7 @@ class KernelRidge:
             lowest=bounds[0],
             highest=bounds[1],
             index=index[fits.centers],
-            strength=float(STRENGTHS[number]),
+            strength=float(strengths[number]),
             loo_error=error,
             left_out=left_out,
             loo_prediction=prediction,
@@ -426,7 +451,9 @@ class KernelRidge:
         width = max(m, len(sums), n_outputs * columns_in_cache[0].stop)
         for rows in blocks(X.shape[0], itemsize * width, MEMORY_BYTES // 2):
             part = to_array(X[rows], dtype)
-            squared = squared_distances(to_array(X_rotated[rows]), self.centers)
+            squared = self.kernel.squared_distances(
+                to_array(X_rotated[rows]), self.centers
+            )
             slope = self.kernel.slope(squared.astype(dtype, copy=False))
             total = slope @ dual_coef
             for columns in columns_in_cache:

@@ -17,7 +17,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
 )
 from skacv.risk.held_out_rows import drawn_units
-from tests.internals import RADIAL_KERNELS, KernelRidge
+from tests.internals import RADIAL_KERNELS, KernelRidge, ShiftedInverse
 from tests.runs import arrays_held_by
 
 SEED = {"random_state": 0}
@@ -315,6 +315,23 @@ def test_enough_rows_are_fitted(rng):
     assert_allclose(same.decision_function(X), few.decision_function(X), rtol=1e-9)
     in_sample = log_loss(labels[drawn], few.predict_proba(X[drawn]))
     assert log_loss(labels, few.predict_proba(X)) < 1.1 * in_sample
+
+
+def test_few_strengths_are_tried(rng, set_limits, note_calls):
+    """Where they were best before, and in later rounds no stronger ones."""
+    set_limits(ROWS_TO_COMPARE=100)
+    X, y = rows(rng, 200)
+    tried = note_calls(ShiftedInverse, "__init__", size=lambda *args: len(args[1]))
+    model = RecursiveFeatureMachineRegressor("rbf", n_rounds=4, warm_start=True, **SEED)
+    model.set_params(n_rounds=2).fit(X, y)
+    assert tried.count(200) <= 8
+    assert tried.count(100) <= 30
+    tried.clear()
+    model.set_params(n_rounds=4).fit(X, y)
+    assert tried.count(100) == 0
+    assert tried.count(200) <= 6
+    strengths = [one.ridge.strength for one in model._rounds[1:]]
+    assert_array_equal(strengths, np.sort(strengths)[::-1])
 
 
 def test_more_rows_than_can_all_be_centers_are_no_worse(rng, set_limits):

@@ -61,14 +61,14 @@ def test_every_row_as_a_center_is_as_features_of_all_centers(kernel, rng):
     gram = kernel(X[order], X[order])
     data = X, y, shares, order, left_out
     found = [
-        EveryRow(kernel(X, X), y, shares, left_out),
+        EveryRow(kernel(X, X), y, shares, left_out, is_smooth=False),
         FewerCenters(kernel, X[order], gram, *data),
     ]
     residuals, values = [], []
     for fits, centers in zip(found, (X, X[order])):
         inverse = ShiftedInverse(fits.matrix, 1e-3, np.float64)
         solution = inverse.solve(fits.right)
-        residuals.append(fits.residuals_left_out(inverse, solution))
+        residuals.append(fits.residuals_left_out(inverse, solution, slice(None)))
         dual_coef, intercept = fits.function(solution)
         values.append(kernel(X, centers) @ dual_coef + intercept)
     assert_allclose(*residuals, rtol=1e-6)
@@ -119,7 +119,7 @@ def test_pivots_of_a_smooth_kernel(rng, set_limits):
     data = smooth, X, y, weights, np.arange(200)
     set_limits(STRENGTHS=[1e-8])
     of_all = KernelRidge.of(*data)
-    set_limits(SINGLE_COLUMNS=100)
+    set_limits(LEAST_PIVOTED=100)
     of_pivots = KernelRidge.of(*data)
     assert len(of_all.centers) == 200
     assert len(of_pivots.index) < 120
