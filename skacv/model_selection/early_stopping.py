@@ -100,8 +100,8 @@ class TrajectoryEarlyStoppingCV(
         The least gain for which a run with ``patience`` goes on, in units of the
         criterion: the gain to expect of all further iterates, if it falls as the last
         two doublings of their number show. "auto": for boosted trees a tenth of the
-        standard error of the criterion, which is at least its value at the start over
-        the number of held-out rows. 0: patience alone ends a run.
+        standard error of the criterion; for classes at least its value at the start
+        over the number of held-out rows. 0: patience alone ends a run.
     param_grid : dict or list of dicts, default=None
         Values to compare, as in :class:`sklearn.model_selection.GridSearchCV`, in one
         run per combination; keys of several members are ``name__parameter``. A

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from .._estimator.devices import convert_to_numpy
 from .._estimator.estimates.fitted_state import attach_record, split_record
@@ -301,35 +302,34 @@ class Stages:
     def _may_pay(self, run, ended_runs):
         """Whether further iterates may gain as much as ``min_delta``.
 
-        The run may improve as in its last iterates. Beside other runs what is kept may
-        do so; or the run may come within a standard error of what is kept, which then
-        profits as much as the run.
+        The run may improve as in its last iterates. Beside other runs what is kept
+        gains no more than that: as much if the run may come within a standard error of
+        what is kept, or else what its own last gains show.
         """
         n_iterates, values = len(run.path) - 1, self.criterion.sign * run.path[1:]
         counts = [n_iterates // 4, n_iterates // 2, n_iterates]
         if n_iterates < FEWEST_JUDGED or np.isnan(values[: counts[0]]).all():
             return True
         least = [np.nanmin(values[:n]) for n in counts]
-        gain = gain_of_run = later_gain(*least)
+        gain = later_gain(*least)
         if ended_runs is None:
             best = choice_of(run.so_far(), self.criterion, index_of_least)
             error = best.standard_error
         else:
             losses, (*_, error) = zip(*ended_runs.evaluate_with(run.so_far(), counts))
-            gain = later_gain(*losses)
-            if least[-1] - gain_of_run < losses[-1] + error:
-                # A loss that is positive, as nearly all are, falls to zero at most.
-                most = losses[-1] if losses[-1] >= 0 else np.inf
-                gain = max(gain, min(gain_of_run, most))
+            if not least[-1] - gain < losses[-1] + error:
+                gain = min(gain, later_gain(*losses))
+            if losses[-1] >= 0:  # a loss that is positive falls to zero at most
+                gain = min(gain, losses[-1])
         least_gain = self.min_delta
         if is_auto(least_gain):
-            # Where all rows are right the error is nearly zero, though the next row may
-            # be wrong: it is at least that of one with the loss of the start.
-            held_out = self.criterion.estimate.of(run.model)
-            if held_out is not None and held_out.indices is not None:
-                n_rows = sum(map(len, held_out.indices))
-                error = np.fmax(error, abs(run.path[0]) / n_rows)
             least_gain = LEAST_GAIN * error
+            held_out = self.criterion.estimate.of(run.model)
+            if is_classifier(run.model) and held_out.indices is not None:
+                # Losses are small but for rows that are wrong. Where none is, the error
+                # does not show what one would cost: about the loss of the start.
+                n_rows = sum(map(len, held_out.indices))
+                least_gain = np.fmax(least_gain, abs(run.path[0]) / n_rows)
         return not gain < least_gain  # an undefined error ends no run
 
     def _halve(self, runs):

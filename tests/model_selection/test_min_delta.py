@@ -75,8 +75,7 @@ def test_a_number_bounds_the_gain_to_expect(min_delta, data):
 def test_auto_is_a_tenth_of_the_standard_error(data):
     whole = stopped(trees(learning_rate=0.03), patience=None).fit(*data)
     model = stopped(trees(learning_rate=0.03)).fit(*data)
-    errors = np.maximum(whole.estimator_.cv_se_path_, whole.path_[0] / 200)
-    n = ends_at(whole.path_, 0.1 * errors)
+    n = ends_at(whole.path_, 0.1 * whole.estimator_.cv_se_path_)
     np.testing.assert_array_equal(model.path_, whole.path_[: n + 1])
 
 
@@ -95,7 +94,7 @@ def test_the_log_loss_of_separable_classes_does_not_fall_for_ever(separable):
         stopped(booster, min_delta=least).fit(*separable) for least in (0, "auto")
     )
     assert len(model.path_) < len(by_patience.path_) - 100
-    assert model.best_score_ - by_patience.best_score_ < 0.1 * model.path_[0] / 120
+    assert model.best_score_ - by_patience.best_score_ < model.path_[0] / 120
 
 
 @pytest.mark.parametrize(
@@ -132,11 +131,11 @@ def test_scores_are_judged_in_their_units(data):
 
 
 def test_members_of_a_blend_end_by_what_is_kept(separable):
-    # Alone the trees would go on until their loss is as small.
-    model = SelfStoppingClassifier(min_delta=0.01, random_state=0).fit(*separable)
+    """No more is expected of them than one wrong row costs."""
+    model = SelfStoppingClassifier(random_state=0).fit(*separable)
     ended = model.member_paths_["boosted trees"]
     assert len(ended) < 400
-    assert model.best_score_ < 0.01 < ended.min()
+    assert model.best_score_ < ended[0] / 120 < ended.min()
 
 
 def test_both_quantiles_have_it(data):
