@@ -46,7 +46,7 @@ from .kernels import Precomputed, squared_norms
 STRENGTHS = 10.0 ** np.arange(-9, 1.1, 0.5)
 # The first one that is tried, if no former fit says more. A weaker one has to lower the
 # error by this share: where errors are flat down to zero it would not end.
-FIRST_STRENGTH, LEAST_GAIN = 1e-3, 1e-3
+FIRST_STRENGTH, LEAST_GAIN = 1e-3, 2e-4
 # From so many columns on single precision is used, down to this strength, at which
 # errors of rows left out have four digits. A solution is refined to this precision.
 SINGLE_COLUMNS, SINGLE_STRENGTH = 250, 1e-5
@@ -54,7 +54,7 @@ REFINED, MOST_REFINEMENTS = 1e-12, 10
 # Of w k(x, x), of the weight of a row, pivots leave at most this share of the strength.
 # If they are more than this share of the rows, all rows take as long, as they do where
 # there are fewer rows than this.
-LEFT_BY_PIVOTS, MOST_PIVOTS, LEAST_PIVOTED = 0.02, 0.6, 400
+LEFT_BY_PIVOTS, MOST_PIVOTS, LEAST_PIVOTED = 0.005, 0.6, 400
 # Below so many columns LAPACK inverts triangles about as fast as products do.
 INVERTED_COLUMNS = 128
 # This share of its trace is added to the kernel at the centres, which may be singular:
