@@ -40,7 +40,7 @@ from .left_out import mean_losses, parallel_blocks
 # difference between models that are nearly as good is far less. With many classes fewer
 # are enough: the spread of log losses is about one, and their mean grows with the
 # entropy of the classes, in units of log(e).
-ROWS_TO_CHOOSE_BY = 4000
+ROWS_TO_CHOOSE_BY = 2000
 # One fold may be enough, with the spread over its rows; the spread over two folds says
 # little.
 FEWEST_SPREAD = 3
