@@ -24,6 +24,7 @@ from skacv.kernel.classifier import clip_probabilities
 from skacv.kernel.eigenpro import batches_of
 from skacv.kernel.kernels import KERNELS, RADIAL_KERNELS, scale_gamma, squared_distances
 from skacv.kernel.ridge import (
+    DiagonalInverse,
     EveryRow,
     FewerCenters,
     KernelRidge,
@@ -58,6 +59,7 @@ __all__ = [
     "RADIAL_KERNELS",
     "RULES",
     "TASKS",
+    "DiagonalInverse",
     "EveryRow",
     "Features",
     "FewerCenters",

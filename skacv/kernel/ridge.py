@@ -14,12 +14,13 @@ Z = k(X, C) L'^-1, L L' = k(C, C), centred by the weights, have the solution
 and the residual of row i without it is its residual divided by 1 - w_i (1 + z_i'(Z'WZ +
 s I)^-1 z_i).
 
-A Cholesky decomposition for each strength takes a tenth of the time of eigenvectors,
-which would give all strengths, and few need to be tried: the error is a smooth function
-of the strength, and former fits tell about where it is least. In single precision it
-takes half of that. A strength too weak for single precision goes with a smooth kernel,
-whose matrix has a low rank but for what the strength takes away: Z are then the columns
-of its Cholesky decomposition with pivots, and these are the centres.
+Where every row is a centre, a Cholesky decomposition for each strength takes a tenth of
+the time of eigenvectors, and few need to be tried: the error is a smooth function of
+the strength, and former fits tell about where it is least. Of fewer centres features
+take most of the time, and eigenvectors give all strengths. In single precision a
+decomposition takes half of its time. A strength too weak for single precision goes with
+a smooth kernel, whose matrix has a low rank but for what the strength takes away: Z are
+then the columns of its Cholesky decomposition with pivots, and these are the centres.
 
 How many rows are centres is chosen by the same leave-one-out errors: twice as many are
 tried until that no longer lowers them.
@@ -65,9 +66,6 @@ LEAST_LEFT = 1e-12
 # Rows that are left out to choose a strength: a standard error of a few percent, and
 # much less for the difference of two strengths.
 MOST_LEFT_OUT = 2000
-# Of centres that are fewer than the rows, the strength is chosen by about so many of
-# them, since each takes a product with the inverse.
-ROWS_TO_CHOOSE = 600
 # The fewest centres of many rows. Centres are enough if half of them are as good: if
 # the other half lowers the leave-one-out error by no more than the first share of it.
 # Where they explain little so far, it must not add more than the second share to that,
@@ -166,6 +164,21 @@ class ShiftedInverse:
         return solution
 
 
+class DiagonalInverse:
+    """(A + s I)^-1 of a diagonal matrix, of which ``matrix`` has the entries, (n,)."""
+
+    def __init__(self, matrix, strength):
+        self.entries = 1 / (matrix + strength)
+
+    def forms(self, vectors):
+        """z'(A + s I)^-1 z of every row z of ``vectors`` (n_vectors, n)."""
+        return vectors**2 @ self.entries
+
+    def solve(self, vectors):
+        """The product with columns (n, k)."""
+        return self.entries[:, None] * vectors
+
+
 class EveryRow:
     """Fits that have every row as a centre.
 
@@ -199,13 +212,13 @@ class EveryRow:
                 self.least_strength = 0.0
         return self.of_pivots or self
 
-    def residuals_left_out(self, inverse, solution, part):
-        """Those of a part of the rows left out, (n_left_out, n_outputs)."""
+    def residuals_left_out(self, inverse, solution):
+        """Those of the rows left out, (n_left_out, n_outputs)."""
         coef, _ = self._coefficients(solution)
         along = solution[:, :1] ** 2 / (self.root[:, 0] @ solution[:, 0])
         left = inverse.strength * (inverse.diagonal()[:, None] - along)
         residuals = inverse.strength * coef / self.root
-        return (residuals / np.maximum(left, LEAST_LEFT))[self.left_out[part]]
+        return (residuals / np.maximum(left, LEAST_LEFT))[self.left_out]
 
     def function(self, solution):
         """Dual coefficients (n_centers, n_outputs) and intercepts."""
@@ -220,22 +233,18 @@ class EveryRow:
 class OnFeatures:
     """Fits on features of centres, which a subclass has computed.
 
-    Shapes: matrix (n_columns, n_columns), second moments of centred features; right
+    Shapes: matrix, second moments of centred features, (n_columns, n_columns), or
+    (n_columns,) where it is diagonal; right
     (n_columns, n_outputs), their products with targets; mean (n_columns,), of features;
     root (m, n_columns), from coefficients to dual ones; features (n_left_out,
     n_columns), centred, share (n_left_out, 1) and deviation (n_left_out, n_outputs),
     from the mean target ``center`` (n_outputs,), of rows left out."""
 
-    def for_weak(self, strength):
-        """Fits of strengths that are too weak for single precision."""
-        return self
-
-    def residuals_left_out(self, inverse, solution, part):
-        """Those of a part of the rows left out, (n_left_out, n_outputs)."""
-        features = self.features[part]
-        forms = inverse.forms(features)[:, None]
-        left = np.maximum(1 - self.share[part] * (1 + forms), LEAST_LEFT)
-        return (self.deviation[part] - features @ solution) / left
+    def residuals_left_out(self, inverse, solution):
+        """Those of the rows left out, (n_left_out, n_outputs)."""
+        forms = inverse.forms(self.features)[:, None]
+        left = np.maximum(1 - self.share * (1 + forms), LEAST_LEFT)
+        return (self.deviation - self.features @ solution) / left
 
     def function(self, solution):
         """Dual coefficients (m, n_outputs) and intercepts."""
@@ -265,7 +274,7 @@ class Pivots(OnFeatures):
 
 
 class FewerCenters(OnFeatures):
-    """Fits that have some of the rows as centres.
+    """Fits that have some of the rows as centres, on eigenvectors of their features.
 
     Shapes: centers (m, n_features); gram (m, m), which is overwritten; target (n_rows,
     n_outputs); shares (n_rows,), the weights; index (m,), the centres among rows."""
@@ -279,40 +288,43 @@ class FewerCenters(OnFeatures):
             jitter = ROUNDING[dtype] * np.trace(gram)
             gram[np.diag_indices(m)] += jitter
             lower = np.linalg.cholesky(gram)
-            self.root = lower.copy(order="F").T
-            invert_lower(self.root.T)
-            # k(C, C) L'^-1, without the product.
-            of_centers = lower - jitter * self.root
+            root = lower.copy(order="F").T
+            invert_lower(root.T)
+            of_centers = lower - jitter * root  # k(C, C) L'^-1, without the product
         else:
-            self.root = leading_root(gram, m, ROUNDING[np.float32])
-            of_centers = gram @ self.root
-        self.center, n_columns = shares @ target, self.root.shape[1]
+            root = leading_root(gram, m, ROUNDING[np.float32])
+            of_centers = gram @ root
+        self.center, n_columns = shares @ target, root.shape[1]
 
         # Rows that are left out, in double precision; centres among them are known.
         features = np.empty((len(left_out), n_columns))
         _, are_centers, of_index = np.intersect1d(left_out, index, return_indices=True)
         features[are_centers] = of_centers[of_index]
         others = np.delete(np.arange(len(left_out)), are_centers)
-        features[others] = kernel(to_array(X[left_out[others]]), centers) @ self.root
+        features[others] = kernel(to_array(X[left_out[others]]), centers) @ root
 
         # The other rows, in blocks: in single precision if they are many.
         others = np.delete(np.arange(n_rows), left_out)
         rows_of_blocks = (others[block] for block in row_blocks(others, m, dtype))
-        in_blocks = centers.astype(dtype), self.root.astype(dtype)
+        in_blocks = centers.astype(dtype), root.astype(dtype)
         features_of_blocks = (
             (rows, kernel(to_array(X[rows], dtype), in_blocks[0]) @ in_blocks[1])
             for rows in rows_of_blocks
         )
-        self.mean, self.right = np.zeros(n_columns), 0.0
-        self.matrix = np.zeros((n_columns, n_columns))
+        mean, right = np.zeros(n_columns), 0.0
+        squares = np.zeros((n_columns, n_columns))
         for rows, part in chain([(left_out, features)], features_of_blocks):
             # A product with its own transpose takes half the time of others.
             scaled = np.sqrt(shares[rows, None]).astype(part.dtype) * part
-            self.mean += shares[rows] @ part
-            self.matrix += scaled.T @ scaled
-            self.right += part.T @ (shares[rows, None] * (target[rows] - self.center))
-        self.matrix -= np.outer(self.mean, self.mean)
-        self.features, self.share = features - self.mean, shares[left_out, None]
+            mean += shares[rows] @ part
+            squares += scaled.T @ scaled
+            right += part.T @ (shares[rows, None] * (target[rows] - self.center))
+        squares -= np.outer(mean, mean)
+        eigenvalues, basis = eigh(squares, driver="evd", overwrite_a=True)
+        self.matrix = np.maximum(eigenvalues, 0)
+        # All that follows is in the basis of these eigenvectors.
+        self.mean, self.right, self.root = mean @ basis, basis.T @ right, root @ basis
+        self.features, self.share = features @ basis - self.mean, shares[left_out, None]
         self.deviation = target[left_out] - self.center
 
 
@@ -347,8 +359,8 @@ class KernelRidge:
     ):
         """The fit of least leave-one-out error, with the rows ``index`` as centres.
 
-        From ``first_strength`` on, those of ``strengths``, STRENGTHS by default, are
-        tried as long as they lower the error.
+        If these are all rows, ``strengths``, STRENGTHS by default, are tried from
+        ``first_strength`` on as long as they lower the error; else all of STRENGTHS.
         """
         strengths = np.asarray(STRENGTHS if strengths is None else strengths)
         left_out, _ = drawn_units(len(target), None, MOST_LEFT_OUT)
@@ -364,51 +376,55 @@ class KernelRidge:
         gram = kernel(centers, centers)
         size = np.trace(gram) / len(centers)
         size = size if size > 0 else 1
-        if is_every_row:
-            is_smooth, some = not kernel.is_of_distance, slice(None)
-            system = EveryRow(gram, target, shares, left_out, is_smooth)
-        else:
-            some = slice(None, None, -(-len(left_out) // ROWS_TO_CHOOSE))
-            data = X, target, shares, index, left_out
-            system = FewerCenters(kernel, centers, gram, *data)
 
-        def error_of(fits, inverse, solution, part):
+        def error_of(fits, inverse, solution):
             # The mean squared error of rows left out, and predictions of these.
-            observed, share = target[left_out[part]], shares[left_out[part]]
-            residuals = fits.residuals_left_out(inverse, solution, part)
+            observed, share = target[left_out], shares[left_out]
+            residuals = fits.residuals_left_out(inverse, solution)
             predictions = np.clip(observed - residuals, *bounds)
             missed = np.sum((observed - predictions) ** 2, axis=1)
             return float(share @ missed / share.sum()), predictions
 
-        def tried(number):
-            # A strength: the error, the fits of such strengths, and its inverse.
-            strength, fits = strengths[number], system
-            if strength < SINGLE_STRENGTH:
-                fits = system.for_weak(strength * size)
-            dtype = dtype_for(len(fits.matrix), strength)
-            try:
-                inverse = ShiftedInverse(fits.matrix, strength * size, dtype)
-            except np.linalg.LinAlgError:  # features of single precision have errors
-                return np.inf, fits, None
-            error, _ = error_of(fits, inverse, inverse.times(fits.right), some)
-            return error, fits, inverse
+        if not is_every_row:
+            data, best = (X, target, shares, index, left_out), None
+            fits, strengths = FewerCenters(kernel, centers, gram, *data), STRENGTHS
+            for number, strength in enumerate(strengths):
+                inverse = DiagonalInverse(fits.matrix, strength * size)
+                solution = inverse.solve(fits.right)
+                error, _ = error_of(fits, inverse, solution)
+                if best is None or error < best[0]:
+                    best = error, number, inverse, solution
+            _, number, inverse, solution = best
+        else:
+            is_smooth = not kernel.is_of_distance
+            system = EveryRow(gram, target, shares, left_out, is_smooth)
 
-        distance = np.abs(np.log(strengths / first_strength))
-        number = first = int(np.argmin(distance))
-        best = tried(number)
-        for step in (-1, 1):
-            enough = 1 - LEAST_GAIN * (step < 0)
-            while 0 <= number + step < len(strengths):
-                other = tried(number + step)
-                if not other[0] < enough * best[0]:
+            def tried(number):
+                # A strength: the error, the fits of such strengths, and its inverse.
+                strength, fits = strengths[number], system
+                if strength < SINGLE_STRENGTH:
+                    fits = system.for_weak(strength * size)
+                dtype = dtype_for(len(fits.matrix), strength)
+                inverse = ShiftedInverse(fits.matrix, strength * size, dtype)
+                error, _ = error_of(fits, inverse, inverse.times(fits.right))
+                return error, fits, inverse
+
+            distance = np.abs(np.log(strengths / first_strength))
+            number = first = int(np.argmin(distance))
+            best = tried(number)
+            for step in (-1, 1):
+                enough = 1 - LEAST_GAIN * (step < 0)
+                while 0 <= number + step < len(strengths):
+                    other = tried(number + step)
+                    if not other[0] < enough * best[0]:
+                        break
+                    number, best = number + step, other
+                if number != first:
                     break
-                number, best = number + step, other
-            if number != first:
-                break
-        _, fits, inverse = best
-        solution = inverse.solve(fits.right)
+            _, fits, inverse = best
+            solution = inverse.solve(fits.right)
         dual_coef, intercept = fits.function(solution)
-        error, prediction = error_of(fits, inverse, solution, slice(None))
+        error, prediction = error_of(fits, inverse, solution)
         return cls(
             kernel=kernel,
             centers=centers[fits.centers],

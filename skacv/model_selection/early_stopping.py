@@ -85,7 +85,7 @@ class TrajectoryEarlyStoppingCV(
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn, for estimators without their own ``cv``; with
         ``groups``, a number means random folds of whole groups. None: five random ones,
-        stratified for classes, or only the first if it has enough rows (about 4000);
+        stratified for classes, or only the first if it has enough rows (about 2000);
         forests and bagging are judged by :doc:`out-of-bag predictions
         </guide/boosting>` of their rows where possible.
     rule : {"auto", "min", "one_se", "blend"}, default="auto"

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.internals import (
     RADIAL_KERNELS,
+    DiagonalInverse,
     EveryRow,
     FewerCenters,
     KernelRidge,
@@ -60,15 +61,16 @@ def test_every_row_as_a_center_is_as_features_of_all_centers(kernel, rng):
     order = rng.permutation(60)
     gram = kernel(X[order], X[order])
     data = X, y, shares, order, left_out
+    of_all = EveryRow(kernel(X, X), y, shares, left_out, is_smooth=False)
+    of_some = FewerCenters(kernel, X[order], gram, *data)
     found = [
-        EveryRow(kernel(X, X), y, shares, left_out, is_smooth=False),
-        FewerCenters(kernel, X[order], gram, *data),
+        (of_all, ShiftedInverse(of_all.matrix, 1e-3, np.float64), X),
+        (of_some, DiagonalInverse(of_some.matrix, 1e-3), X[order]),
     ]
     residuals, values = [], []
-    for fits, centers in zip(found, (X, X[order])):
-        inverse = ShiftedInverse(fits.matrix, 1e-3, np.float64)
+    for fits, inverse, centers in found:
         solution = inverse.solve(fits.right)
-        residuals.append(fits.residuals_left_out(inverse, solution, slice(None)))
+        residuals.append(fits.residuals_left_out(inverse, solution))
         dual_coef, intercept = fits.function(solution)
         values.append(kernel(X, centers) @ dual_coef + intercept)
     assert_allclose(*residuals, rtol=1e-6)
@@ -94,12 +96,9 @@ def test_inverses(n, dtype, rng):
         assert np.all(error <= share * sizes)
 
 
-@pytest.mark.parametrize("n_centers", [30, 60])
-def test_single_precision_chooses_and_double_precision_solves(
-    n_centers, rng, set_limits
-):
+def test_single_precision_chooses_and_double_precision_solves(rng, set_limits):
     X, y, weights = rows(rng)
-    data = GAUSSIAN, X, y, weights, np.arange(n_centers)
+    data = GAUSSIAN, X, y, weights, np.arange(60)
     double, new = KernelRidge.of(*data), rng.standard_normal((7, 3))
     set_limits(SINGLE_COLUMNS=1)
     single = KernelRidge.of(*data)
@@ -157,6 +156,21 @@ def test_strengths_are_tried_on_both_sides_of_the_first(
         again = KernelRidge.of(*data, found.strength)
         assert again.strength == found.strength
         assert len(tried) <= 3
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 3.0])
+def test_of_fewer_centers_all_strengths_are_compared(noise, rng, set_limits):
+    X, y, weights = rows(rng, 80, noise)
+    data, fits = (GAUSSIAN, X, y, weights, np.arange(30)), []
+    best = KernelRidge.of(*data)
+    strengths = 10.0 ** np.arange(-9, 1.1, 0.5)
+    for strength in strengths:
+        set_limits(STRENGTHS=[strength])
+        fits.append(KernelRidge.of(*data))
+    least = min(fits, key=lambda fit: fit.loo_error)
+    assert best.strength == least.strength
+    assert_allclose(best.loo_error, least.loo_error)
+    assert_allclose(best.predict(X), least.predict(X))
 
 
 def test_where_errors_are_flat_few_strengths_are_tried(rng, note_calls):
