@@ -36,7 +36,7 @@ from .held_out import HeldOutPath
 from .left_out import mean_losses, parallel_blocks
 
 # Held-out rows, or groups of them, from which a choice is made by default. The standard
-# error of a mean squared error is three percent then for normal residuals, and that of a
+# error of a mean squared error is three percent then for normal residuals, that of a
 # difference between models that are nearly as good is far less. With many classes fewer
 # are enough: the spread of log losses is about one, and their mean grows with the
 # entropy of the classes, in units of log(e).
