@@ -23,7 +23,7 @@ NUMERICAL := tests/converged tests/kernel tests/linear_model tests/optim tests/r
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-seconds bench-sizes studies study-coefficients lint dist clean
+.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-demo  ## models that stop themselves beside a grid and others: tables and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -78,6 +78,9 @@ bench-unseen: $(PEERS)/installed  ## the default on tables nobody tuned to: the 
 
 bench-seconds: $(PEERS)/installed  ## seconds of the default beside those of all peers: SKACV_TABLES as above
 	OMP_NUM_THREADS=1 $(PEERS)/bin/python -m benchmarks.seconds --output benchmarks/results/seconds.md
+
+bench-boosters: $(EXTRAS)/installed  ## own boosters beside their library's cross-validation and a refit
+	OMP_NUM_THREADS=1 $(EXTRAS)/bin/python -m benchmarks.boosters --output benchmarks/results/boosters.md
 
 bench-sizes: $(PEERS)/installed  ## the default beside boosters, 500 rows to a million: hours; SKACV_TABLES as above
 	$(PEERS)/bin/python -m benchmarks.sizes --output benchmarks/results/sizes.md
