@@ -85,8 +85,8 @@ class Round:
     derivatives: np.ndarray  # mean squared ones, by standardised columns
     # The kernel, and its multiple of gamma="scale".
     candidate: tuple
-    # Of the last comparison, by candidate.
-    strengths: dict
+    # Pairs of a candidate and its strength, of the last comparison.
+    strengths: tuple
     n_centers: int
     # The factor that turns decisions of classes into log odds.
     probability_scale: float | None = None
@@ -260,16 +260,14 @@ class RecursiveFeatureMachine(BaseEstimator):
             return squared_distances(X_rotated[rows], X_rotated[rows])
 
         rows, _ = drawn_units(n_rows, None, ROWS_TO_COMPARE)
-        strengths, squared = rounds[-1].strengths if rounds else {}, None
+        strengths, squared = rounds[-1].strengths if rounds else (), None
         if len(rounds) < N_COMPARED:
             squared = distances_between(rows)
-            fits = {
-                pair: fit(
-                    rows, pair, None, squared, strengths.get(pair, FIRST_STRENGTH)
-                )
-                for pair in CANDIDATES[self.kernel]
-            }
-            strengths = {pair: one.strength for pair, one in fits.items()}
+            former, fits = dict(strengths), {}
+            for pair in CANDIDATES[self.kernel]:
+                first = former.get(pair, FIRST_STRENGTH)
+                fits[pair] = fit(rows, pair, None, squared, first)
+            strengths = tuple((pair, one.strength) for pair, one in fits.items())
             candidate = min(fits, key=lambda pair: fits[pair].loo_error)
             ridge = fits[candidate]
             # As if the penalty were the same for a sum over rows.

@@ -492,8 +492,9 @@ def test_rows_that_come_later_are_another_run(rng):
     assert not parts.go_on(5)
     summary.partial_fit(X[300:], y[300:])
     assert parts.go_on(20)
-    np.testing.assert_array_equal(model.train_path_, without.train_path_)
-    np.testing.assert_array_equal(model.cv_path_, without.cv_path_)
+    # Errors of a few iterates at a time may be rounded otherwise.
+    np.testing.assert_allclose(model.train_path_, without.train_path_, rtol=1e-12)
+    np.testing.assert_allclose(model.cv_path_, without.cv_path_, rtol=1e-12)
     model.fit(summary)
     expected = clone(model).fit(RowSummary(N_FOLDS).fit(X, y))
     assert largest_difference(model.train_path_[-1:], expected.train_path_[-1:]) < EXACT
