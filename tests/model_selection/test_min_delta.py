@@ -31,7 +31,7 @@ def separable(rng):
 
 
 def trees(**params):
-    settings = {"n_estimators": 400, "max_depth": 2, "random_state": 0} | params
+    settings = {"n_estimators": 250, "max_depth": 2, "random_state": 0} | params
     return GradientBoostingRegressor(**settings)
 
 
@@ -65,16 +65,16 @@ def ends_at(path, least_gains):
 
 @pytest.mark.parametrize("min_delta", [1e-4, 0.003, 0.03])
 def test_a_number_bounds_the_gain_to_expect(min_delta, data):
-    whole = stopped(trees(learning_rate=0.03), patience=None).fit(*data)
-    model = stopped(trees(learning_rate=0.03), min_delta=min_delta).fit(*data)
-    n = ends_at(whole.path_, np.full(401, min_delta))
+    whole = stopped(trees(learning_rate=0.06), patience=None).fit(*data)
+    model = stopped(trees(learning_rate=0.06), min_delta=min_delta).fit(*data)
+    n = ends_at(whole.path_, np.full(251, min_delta))
     np.testing.assert_array_equal(model.path_, whole.path_[: n + 1])
     assert model.best_iter_ == whole.path_[: n + 1].argmin()
 
 
 def test_auto_is_a_tenth_of_the_standard_error(data):
-    whole = stopped(trees(learning_rate=0.03), patience=None).fit(*data)
-    model = stopped(trees(learning_rate=0.03)).fit(*data)
+    whole = stopped(trees(learning_rate=0.06), patience=None).fit(*data)
+    model = stopped(trees(learning_rate=0.06)).fit(*data)
     n = ends_at(whole.path_, 0.1 * whole.estimator_.cv_se_path_)
     np.testing.assert_array_equal(model.path_, whole.path_[: n + 1])
 
