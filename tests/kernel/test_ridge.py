@@ -116,6 +116,9 @@ def test_pivots_of_a_smooth_kernel(rng, set_limits):
     X, y, weights = rows(rng, 200, noise=1e-3)
     smooth, new = RADIAL_KERNELS["rbf"](0.02), rng.standard_normal((100, 3))
     data = smooth, X, y, weights, np.arange(200)
+    # Of a weaker strength rounding errors, which grow by its inverse, have five digits.
+    set_limits(STRENGTHS=[1e-6])
+    exactly = KernelRidge.of(*data)
     set_limits(STRENGTHS=[1e-8])
     of_all = KernelRidge.of(*data)
     set_limits(LEAST_PIVOTED=100)
@@ -127,10 +130,10 @@ def test_pivots_of_a_smooth_kernel(rng, set_limits):
     difference = of_pivots.predict(new) - of_all.predict(new)
     assert np.mean(np.sum(difference**2, axis=1)) < 0.02 * of_all.loo_error
     # All of them are exact; and of a rough kernel they are too many.
-    set_limits(LEFT_BY_PIVOTS=0.0, MOST_PIVOTS=1.0)
+    set_limits(LEFT_BY_PIVOTS=0.0, MOST_PIVOTS=1.0, STRENGTHS=[1e-6])
     exact = KernelRidge.of(*data)
-    assert_allclose(exact.loo_error, of_all.loo_error, rtol=1e-5)
-    assert_allclose(exact.predict(new), of_all.predict(new), rtol=1e-5, atol=1e-6)
+    assert_allclose(exact.loo_error, exactly.loo_error, rtol=1e-5)
+    assert_allclose(exact.predict(new), exactly.predict(new), rtol=1e-5, atol=1e-6)
     set_limits(LEFT_BY_PIVOTS=0.005, MOST_PIVOTS=0.6)
     assert len(KernelRidge.of(LAPLACIAN, *data[1:]).index) == 200
 
