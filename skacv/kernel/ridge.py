@@ -52,7 +52,7 @@ FIRST_STRENGTH, LEAST_GAIN = 1e-3, 2e-4
 # errors of rows left out have four digits. A solution is refined to this precision.
 SINGLE_COLUMNS, SINGLE_STRENGTH = 250, 1e-5
 REFINED, MOST_REFINEMENTS = 1e-12, 10
-# Of w k(x, x), of the weight of a row, pivots leave at most this share of the strength.
+# Pivots leave at most this share of the strength of w k(x, x), w the weight of a row.
 # If they are more than this share of the rows, all rows take as long, as they do where
 # there are fewer rows than this.
 LEFT_BY_PIVOTS, MOST_PIVOTS, LEAST_PIVOTED = 0.005, 0.6, 400
@@ -201,7 +201,7 @@ class EveryRow:
     def for_weak(self, strength):
         """Fits of strengths that are too weak for single precision."""
         if strength < self.least_strength:
-            # Of this strength and the next one below it, of all that are tried.
+            # The pivots serve this strength and the next weaker one that is tried.
             self.least_strength = 0.3 * strength
             tolerance = LEFT_BY_PIVOTS * self.least_strength
             lower, pivots, rank, _ = dpstrf(self.matrix.T, tol=tolerance, lower=1)

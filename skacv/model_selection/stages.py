@@ -328,7 +328,7 @@ class Stages:
             if is_classifier(run.model) and held_out.indices is not None:
                 # Losses are small but for rows that are wrong. Where none is, the error
                 # does not show what one would cost: about the loss of the start.
-                n_rows = sum(map(len, held_out.indices))
+                n_rows = len(np.unique(np.hstack(held_out.indices)))
                 least_gain = np.fmax(least_gain, abs(run.path[0]) / n_rows)
         return not gain < least_gain  # an undefined error ends no run
 

@@ -106,7 +106,7 @@ class Averages(WarmStart):
         for t, (prediction, drawn) in enumerate(members, first + 1):
             is_out = np.bincount(drawn, minlength=rows.max() + 1)[rows] == 0
             count = count + is_out
-            # Of every row, as predictions may have several numbers for it.
+            # A row has one count, and may have several predicted numbers.
             shape = len(rows), *(1,) * (prediction.ndim - 1)
             is_out, n = is_out.reshape(shape), count.reshape(shape)
             difference = is_out * (prediction - mean)
