@@ -51,9 +51,10 @@ print(f"squared error, test rows:      {test_error:.0f}")
 # %%
 # The model on all training rows and five copies of it, each trained without one fold,
 # add trees side by side. Each copy predicts the fold that it has not seen. The run ends
-# when fifty trees in a row have not lowered the mean error of these predictions, and
-# the model keeps the number of trees where this error was smallest. The model is then
-# ready: nothing is refitted.
+# when further trees would lower the mean error of these predictions by less than a
+# tenth of its standard error, judged by what the last trees have gained, and at the
+# latest when fifty trees in a row have not lowered it. The model keeps the number of
+# trees where this error was smallest. It is then ready: nothing is refitted.
 #
 # The path of the held-out error
 # ------------------------------
@@ -76,9 +77,9 @@ ax.legend([line], ["test error"], frameon=False, loc="upper right")
 plt.show()
 
 # %%
-# The held-out error is smallest at the dashed line, and rises after it. The error on
-# test rows falls and rises too; on these rows fewer trees would have been a little
-# better still. The training error only falls: it does not say when to stop.
+# The held-out error is smallest at the dashed line, and rises a little after it. The
+# error on test rows falls and rises too; on these rows fewer trees would have been a
+# little better still. The training error only falls: it does not say when to stop.
 #
 # Compared with the usual ways
 # ----------------------------

@@ -41,13 +41,13 @@ members = [
 #
 # Each member runs once, next to copies without one of five folds, and keeps the iterate
 # with the smallest error on the rows that the copies have not seen. The model is a
-# blend: the weighted mean of the members' predictions that has the smallest error on
-# these rows.
+# blend: a weighted mean of the members' predictions. Its weights have the smallest
+# error on these rows, as a mean over random draws of them.
 #
-# ``best_score_`` is this smallest error. It is the smallest of many estimates, so on
-# average it is too low. ``best_score_corrected_`` corrects that: the choice is repeated
-# on four fifths of the held-out rows, and evaluated on the other fifth, for many random
-# partitions. Nothing is refitted.
+# ``best_score_`` is the error of the blend on these rows. They have chosen its iterates
+# and weights, so on average it is too low. ``best_score_corrected_`` corrects that: the
+# choice is repeated on four fifths of the held-out rows, and evaluated on the other
+# fifth, for many random partitions. Nothing is refitted.
 #
 # Only 150 rows are for training, so there is much to be unsure of. All others are test
 # rows, so the check is precise.

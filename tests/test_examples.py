@@ -216,12 +216,13 @@ def test_steps_of_batches_are_halved_as_published():
 def claims_of_booster(said):
     best, path = said.model.best_iter_, said.model.path_
     assert best == said.model.best_params_["max_iter"] == np.argmin(path)
-    assert said.n_grown == len(path) - 1 == best + 50
-    assert path[-1] > 1.02 * path[best]
+    assert best < said.n_grown == len(path) - 1 < best + 50
+    assert 1.005 * path[best] < path[-1]
     least, kept = min(said.test_path), said.test_path[best - 1]
     assert kept == pytest.approx(said.test_error)
     assert np.argmin(said.test_path) + 1 < best
-    assert 0.9 * kept < least < 0.9 * min(said.test_path[0], said.test_path[-1])
+    assert 0.9 * kept < least
+    assert least < 0.95 * min(said.test_path[0], said.test_path[-1])
     train_path = said.display.train_path
     assert (np.diff(train_path[np.isfinite(train_path)]) < 0).all()
 
@@ -303,7 +304,7 @@ def claims_of_sure(said):
 
     board = said.board.set_index("member")
     assert np.ptp(board["score"]) < 0.5 * board["score_se"].min()
-    assert said.first == board.index[1]
+    assert said.first == board.index[0]
     assert len(said.differences) == 2
     for mean, standard_error in said.differences.values():
         assert 0 < mean < 0.9 * standard_error < 0.3 * board["score_se"].min()
