@@ -100,3 +100,22 @@ def objects_held_by(model):
         elif not isinstance(each, str | bytes | int | float | complex | None):
             left += gc.get_referents(each)
     return found
+
+
+def run_after_laps(model, splits, X, y, n_stages, **params):
+    """Fit ``Staged`` to folds by a run that takes over runs of two of these folds.
+
+    One of them has grown further than the run is asked to go first, one less far.
+    """
+    former = None
+    for split, n in zip(splits[:2], (n_stages - 1, 1)):
+        lap = clone(model).set_params(cv=[split])
+        run = lap.begin(X, y, growth="first", former=former, **params)
+        run.go_on(n)
+        run.end()
+        former = run.hand_over()
+    run = model.set_params(cv=splits).begin(X, y, former=former, **params)
+    for n in (2, n_stages):
+        run.go_on(n)
+        model.take(run.record())
+    model.take(run.end())

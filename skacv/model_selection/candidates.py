@@ -22,6 +22,7 @@ from ..staged import Staged
 from ..staged.fits import last_of
 from .class_weights import check_members_are_weighed_once
 from .failures import Failed, attempt, name_of, raise_first
+from .stages import BegunRun
 
 
 @dataclass(eq=False)
@@ -41,6 +42,8 @@ class Candidate:
     view: Any = None
     # Further arguments of ``begin``, which candidates share while they run.
     shared: dict = field(default_factory=dict)
+    # A run on some of its folds that a race has begun.
+    begun: BegunRun = field(default_factory=BegunRun)
     # Candidates of a group differ only in automatic parameters.
     group: int = 0
     # What its run has left, an EndedRun. Only ``run_all`` writes it.

@@ -109,7 +109,7 @@ class TrajectoryEarlyStoppingCV(
     search : {"all", "race"}, default="all"
         "all" runs every combination of ``param_grid`` in full. "race" first runs them
         on up to half of the folds and stops those that are :doc:`significantly worse
-        </guide/boosting>` than the best.
+        </guide/boosting>` than the best; the others go on with all folds.
     n_candidates : int, default=None
         Number of combinations per member to draw from ``param_grid``, which may then
         contain distributions, as in :class:`sklearn.model_selection.ParameterSampler`.

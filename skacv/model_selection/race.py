@@ -2,35 +2,42 @@
 
 Every combination is run on the first fold alone, with its own choice of the iterate.
 Those whose loss on the held-out rows is significantly larger than that of the best one
-end there; the next fold is for the others. Those that are left are then run in full, as
-without a race. The idea is that of Maron and Moore (1994), "Hoeffding races", NeurIPS,
-with the differences of single rows, which vary less than their losses.
+end there; the next fold is for the others. Those that are left are then run on all
+folds, as without a race. The idea is that of Maron and Moore (1994), "Hoeffding races",
+NeurIPS, with the differences of single rows, which vary less than their losses.
+
+Runs in stages go on with further folds: no stage of a fold is grown twice. Those of
+linear models and kernel machines begin anew, since all folds decide the size of their
+steps and are fitted together with the model.
 """
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import delayed
 
+from .._estimator.data.checks import shape_of
 from .._estimator.delegation import class_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.run.recording import evaluated_iterations
+from ..optim.blocks import MEMORY_BYTES
 from ..risk.held_out_rows import mean_with_error, units_of
+from ..staged import Staged
 from .candidates import drop_left_out, group_candidates
 from .criteria import PathCriterion, index_of_least
 from .failures import Failed
 from .shared import share_distances
-from .stages import EndedRun, Stages, list_starts
+from .stages import BegunRun, EndedRun, Stages, list_starts
 from .time_limit import Deadline, call_all, prices_of, too_short
 
 # A combination ends if its mean loss exceeds the least one by so many standard errors
 # of the difference: one in twenty does of those that are as good.
 SIGNIFICANT = 1.645
-# A race has at most half of the folds: candidates that are left are run on all again.
-# It may take half of a time limit.
+# A race has at most half of the folds: further ones end few, and some candidates that
+# are left begin anew. It may take half of a time limit.
 SHARE_OF_RACE = 0.5
 
 
@@ -47,8 +54,6 @@ class Entrant:
     """Candidates that differ in automatic parameters only, and their laps so far."""
 
     candidates: list
-    # What a run is expected to take; None without a time limit.
-    price: Any = None
     laps: list = field(default_factory=list)
     # Why it has ended; empty while it goes on.
     why_not: str = ""
@@ -127,9 +132,6 @@ def race(candidates, criteria, data, budget, groups, report=None):
     entrants, fields = [Entrant(group) for group in group_candidates(running)], {}
     if budget.deadline is not None:
         budget = replace(budget, deadline=Deadline(SHARE_OF_RACE * budget.limit))
-        prices = prices_of([entrant.candidates for entrant in entrants], data.y)
-        for entrant, price in zip(entrants, prices):
-            entrant.price = price
     compares_all = criteria.blend is None and criteria.shared_loss is not None
     for entrant in entrants:
         name = "all" if compares_all else entrant.candidates[0].member
@@ -144,10 +146,12 @@ def race(candidates, criteria, data, budget, groups, report=None):
             racing += going if len(going) > 1 else []
         if not racing:
             break
-        fold = replace(drawn, splits=drawn.splits[number : number + 1])
-        run_lap(stages, racing, fold, data.y, budget)
+        run_lap(stages, racing, drawn, number, data.y, budget)
         for competing in fields.values():
             end_the_worse(competing, number + 1, groups)
+        for entrant in racing:
+            for candidate in entrant.candidates if entrant.why_not else ():
+                candidate.begun.take()  # its memory is free
         if report is not None:
             report.print_lap(number + 1, len(drawn.splits), racing)
     for entrant in entrants:
@@ -156,21 +160,33 @@ def race(candidates, criteria, data, budget, groups, report=None):
             candidate.laps = entrant.laps
 
 
-def run_lap(stages, entrants, fold, y, budget):
+def run_lap(stages, entrants, drawn, number, y, budget):
     """Run entrants on a fold, with clones whose models on all rows do not grow."""
-    of_entrants, clones = [], []
+    fold = replace(drawn, splits=drawn.splits[number : number + 1])
+    of_entrants, clones, n_bytes = [], [], 0
     for entrant in entrants:
         of_entrant = []
         for candidate in entrant.candidates:
             model = clone(candidate.model).set_params(cv=fold)
-            of_entrant.append(replace(candidate, model=model))
+            one = replace(candidate, model=model)
+            if isinstance(model, Staged):
+                # The model and the folds so far may hold rows: of all entrants no more
+                # than of one run on all folds, where these are many.
+                n_bytes_of_fit = 8 * np.prod(shape_of(one.X))
+                n_bytes += (2 + number) * n_bytes_of_fit
+                most = max(MEMORY_BYTES, (1 + len(drawn.splits)) * n_bytes_of_fit)
+                if n_bytes > most:
+                    one.begun = BegunRun()
+            of_entrant.append(one)
         of_entrants.append(of_entrant)
         clones += of_entrant
     share_distances(clones, y)
-    calls = []
-    for entrant, of_entrant in zip(entrants, of_entrants):
+    prices, calls = [None] * len(entrants), []
+    if budget.deadline is not None:
+        prices = prices_of(of_entrants, y)
+    for of_entrant, price in zip(of_entrants, prices):
         starts = list_starts(of_entrant, y, "first")
-        calls.append(delayed(lap_of)(stages, starts, entrant.price))
+        calls.append(delayed(lap_of)(stages, starts, price))
     laps = call_all(calls, budget.n_jobs, stages.deadline)
     for entrant, lap in zip(entrants, laps):
         if isinstance(lap, Failed):
@@ -206,10 +222,13 @@ def lap_of(stages, starts, price):
     # Copies, so that fitted ones are freed.
     starts = [replace(start, model=copy(start.model)) for start in starts]
     best, none = None, None
-    for run in stages.run_group(starts, price):
+    for model_run in stages.run_models(starts, price):
+        run = model_run.result()
         if not isinstance(run, EndedRun):
             none = none or run
             continue
+        if model_run.run is not None:
+            model_run.start.begun.former = model_run.run.hand_over()
         iterations = evaluated_iterations(run.estimator)
         t = iterations[index_of_least(run.path[iterations])]
         if best is None or run.path[t] < best[0]:

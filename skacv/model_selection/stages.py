@@ -84,6 +84,24 @@ def choice_of(run, criterion, rule):
     return Choice(int(iterations[index]), float(values[index]), float(error(index)))
 
 
+@dataclass
+class BegunRun:
+    """What a run on some of the folds has handed over, for one on others.
+
+    It stays in its process: pickled, it has nothing, and the next run begins anew.
+    """
+
+    former: Any = None
+
+    def take(self):
+        """What has been handed over, which is not held any longer; None if nothing."""
+        former, self.former = self.former, None
+        return former
+
+    def __reduce__(self):
+        return BegunRun, ()
+
+
 @dataclass(frozen=True, eq=False)
 class Start:
     """What a run starts from, for this process or another."""
@@ -96,10 +114,15 @@ class Start:
     # Further arguments of ``begin``: what runs share, and how far the model on all rows
     # grows.
     settings: dict = field(default_factory=dict)
+    # A run of the model on some of its folds.
+    begun: BegunRun = field(default_factory=BegunRun)
 
     def begin(self):
         """The run of the model."""
-        return self.model.begin(self.X, self.y, **self.fit_params, **self.settings)
+        settings = self.fit_params | self.settings
+        if (former := self.begun.take()) is not None:
+            settings["former"] = former
+        return self.model.begin(self.X, self.y, **settings)
 
 
 def list_starts(candidates, y, growth):
@@ -112,7 +135,8 @@ def list_starts(candidates, y, growth):
         settings = dict(one.shared)
         if growth != "all" and isinstance(one.model, Staged):
             settings["growth"] = growth
-        starts.append(Start(one.member, one.model, one.X, y, one.fit_params, settings))
+        what = one.member, one.model, one.X, y, one.fit_params, settings
+        starts.append(Start(*what, one.begun))
     return starts
 
 
@@ -168,14 +192,17 @@ class ModelRun:
 
     def release(self):
         """Free the run, of which no more is read."""
+        self._take_last_record()
+        self.run = None
+
+    def _take_last_record(self):
         if self.run is not None:
             self.model = attach_record(self.start.model, self.run.end())
-            self.run = None
 
     def end(self):
-        """Free the run, and give its warnings."""
+        """End the run, and give its warnings."""
         if self.failed is None:
-            self._attempt(self.release)
+            self._attempt(self._take_last_record)
         if self.failed is not None:
             return
         if self.path is not None:  # the model may have ended before its folds
@@ -255,6 +282,10 @@ class Stages:
         EndedRun, with Failed for runs that have raised an error, and None for those
         that time did not allow to begin.
         """
+        return [run.result() for run in self.run_models(starts, price, ended_runs)]
+
+    def run_models(self, starts, price=None, ended_runs=None):
+        """As :meth:`run_group`, but for what is returned: every ModelRun."""
         runs = [
             ModelRun(start, self.criterion, self.deadline, price) for start in starts
         ]
@@ -263,7 +294,7 @@ class Stages:
                 self._run_to_its_end(run, ended_runs)
         else:
             self._halve(runs)
-        return [run.result() for run in runs]
+        return runs
 
     def _patience_of(self, estimator, record=None):
         """Updates without improvement after which a run ends, or None."""

@@ -62,6 +62,18 @@ class Run(ABC):
         """
         return self.record()
 
+    def hand_over(self) -> Any:
+        """What a run on other folds goes on with; this one has ended then.
+
+        By default there is nothing, and such a run begins anew.
+
+        Returns
+        -------
+        object or None
+            It is passed to the ``begin`` of the same estimator, as ``former``.
+        """
+        return None
+
     def progress_of(self, model: Any, n_updates: int | None = None) -> Any:
         """What reports updates to callbacks, or prints them; by default nothing does.
 

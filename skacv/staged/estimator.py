@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -54,7 +55,7 @@ from .data import (
     params_by_step,
 )
 from .evaluation import Evaluation
-from .fits import StagedFit, clone_estimator, last_of
+from .fits import FormerFits, StagedFit, clone_estimator, last_of
 from .prediction import PredictsByStages
 from .run import StagedRun
 from .terms import StagedTerms
@@ -294,6 +295,7 @@ class Staged(
         sample_weight: ArrayLike | None = None,
         *,
         growth: Literal["all", "best", "first"] = "all",
+        former: FormerFits | None = None,
         **params: Any,
     ) -> Run:
         """Begin a run of the estimator and its folds, without any stage.
@@ -306,6 +308,10 @@ class Staged(
         growth : {"all", "best", "first"}, default="all"
             How far the model on all rows grows, where no other stages will be asked
             for: as far as the folds, to their best stage, or to the first.
+        former : object, default=None
+            What a run of the same estimator on the same data, perhaps with other folds,
+            has handed over (:meth:`~skacv.records.Run.hand_over`): the model and those
+            folds that are the same go on.
         **params : dict
             As in ``fit``.
 
@@ -318,10 +324,10 @@ class Staged(
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
         with names_infinite_columns(X):
-            return self._begin_run(adapter, X, y, params, growth)
+            return self._begin_run(adapter, X, y, params, growth, former)
 
-    def _begin_run(self, adapter, X, y, params, growth):
-        """A run without stages."""
+    def _begin_run(self, adapter, X, y, params, growth, former):
+        """A run of which no stage has been evaluated."""
         passed, X, y_passed = (X, y), frame_of_arrow(X), target_array(y)
         of_fit = self._fit_params(adapter, params)
         row_weights = of_fit.last.get("sample_weight")
@@ -383,7 +389,9 @@ class Staged(
             y_fitted = _safe_indexing(y, fitted)
             return begin(y_fitted, of_fit.rows(fitted), held_out, fitted, fold)
 
-        if is_fitted.all():
+        if former is not None:
+            main = former.main
+        elif is_fitted.all():
             main = begin(y, of_fit, training_rows, None)
         else:
             main = begin_on(rows[is_fitted], training_rows)
@@ -393,8 +401,11 @@ class Staged(
             held_out = evaluation.rows, evaluation.constant()
             bag = OutOfBag.of(main, X, rows[is_fitted], *held_out)
         else:
-            for number, (fitted, held_out) in enumerate(splits):
-                folds.append(begin_on(fitted, held_out, number))
+            for number, split in enumerate(splits):
+                fit = former and former.take(split)
+                if fit is None:
+                    fit = begin_on(*split, number)
+                folds.append(replace(fit, fold=number))
         mean_of = None
         if self.keep == "mean":
             if not folds:
@@ -416,6 +427,7 @@ class Staged(
             y=y,
             main=main,
             folds=folds,
+            others=former.folds if former else [],
             bag=bag,
             training=training,
             evaluation=evaluation,

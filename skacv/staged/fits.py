@@ -126,6 +126,8 @@ class StagedFit:
     one_class: OneClass | None = None
     # The number of the fold that it leaves out, for errors to name.
     fold: int | None = None
+    # The most stages that have been asked for.
+    n_asked: int = 0
 
     @classmethod
     def begin(
@@ -161,8 +163,10 @@ class StagedFit:
         return cls(*of_last, pipeline, rows, one_class, fold)
 
     def grow(self, n_stages):
-        """Grow to ``n_stages`` stages in total; return this fit."""
-        X = self.X
+        """Grow to ``n_stages`` stages in total, if there are fewer; return this fit."""
+        if n_stages <= self.n_asked:
+            return self
+        self.n_asked, X = n_stages, self.X
         if X is not None and self.rows is not None:
             X = _safe_indexing(X, self.rows)
         try:
@@ -231,6 +235,24 @@ class StagedFit:
         stages = self.stages.drop_rows()
         rest = dict.fromkeys(("X", "y", "rows", "one_class"))
         return replace(self, stages=stages, params={}, **rest)
+
+
+@dataclass
+class FormerFits:
+    """What a run has grown, and another one on the same rows goes on with."""
+
+    # The fit to all rows.
+    main: StagedFit
+    # Folds, each with its training rows and held-out rows, and its fit.
+    folds: list
+
+    def take(self, split):
+        """The fit of a fold, which is not held any longer; None if there is none."""
+        for number, (rows, fit) in enumerate(self.folds):
+            if all(map(np.array_equal, rows, split)):
+                del self.folds[number]
+                return fit
+        return None
 
 
 def add_lacking_classes(fitted, predictions, classes):

@@ -24,7 +24,7 @@ from .adapter import StagedAdapter
 from .bag import OutOfBag
 from .data import warn_of_settings
 from .evaluation import Evaluation
-from .fits import StagedFit
+from .fits import FormerFits, StagedFit
 
 
 @dataclass(eq=False)
@@ -39,9 +39,12 @@ class StagedRun(Run):
     passed: tuple
     # A single column as a vector.
     y: object
-    # The fit of the model to all rows, and those of the folds.
+    # The fit of the model to all rows, and those of the folds. Those of a former run
+    # may have more stages than this one.
     main: StagedFit
     folds: list
+    # Other folds that former runs have grown: their rows, and their fits.
+    others: list
     # Where members of the model hold out the rows of folds; None otherwise.
     bag: OutOfBag | None
     # On the training rows, and on the held-out rows; None if there are none.
@@ -159,6 +162,15 @@ class StagedRun(Run):
         path = held_out.prediction.drop_training_rows()
         return record.with_estimates({"cv": replace(held_out, prediction=path)})
 
+    def hand_over(self):
+        # Stages that have been forgotten cannot be evaluated on other folds.
+        if not (self.adapter.keeps_all and self.is_whole):
+            return None
+        self.is_whole, folds = False, self.others
+        if self.folds:
+            folds = [*folds, *zip(self.evaluation.splits, self.folds)]
+        return FormerFits(self.main, folds)
+
     def _grow(self, n_of_main, n_of_folds):
         """Grow the model and the folds side by side, and evaluate their stages."""
         self._record = None
@@ -179,7 +191,7 @@ class StagedRun(Run):
             )
         if grows:
             self.main, *grown = grown
-            self.n_of_main = self.main.stages.n_stages
+            self.n_of_main = min(n_of_main, self.main.stages.n_stages)
             self.training.read([self.main], self.n_of_main)
         self.folds = grown or self.folds
         self.n_stages = self.n_of_main

@@ -162,6 +162,48 @@ def test_the_models_of_those_that_end_do_not_grow(data, note_calls):
     assert sum(n_trees > 1 for n_trees in of_all) <= 2 * (4 - n_ended)
 
 
+def trees_grown(boosting, X, y):
+    """What names each tree that a call of fit adds: settings, rows and number."""
+    name = boosting.max_depth, boosting.learning_rate, X.tobytes()
+    n_before = len(getattr(boosting, "estimators_", ()))
+    return [(*name, t) for t in range(n_before, boosting.n_estimators)]
+
+
+@pytest.mark.parametrize("settings", [{}, {"time_limit": 1e3}], ids=str)
+def test_no_tree_of_a_fold_is_grown_twice(settings, data, note_calls):
+    noted = note_calls(GradientBoostingRegressor, "fit", size=trees_grown)
+    settings = {"param_grid": DEPTHS, "patience": 10} | settings
+    boosting = trees().set_params(n_estimators=200)
+    raced = stopping(boosting, **settings).fit(*data)
+    grown = [tree for trees in noted for tree in trees]
+    assert 0 < len(ended(raced)) < 5
+    assert len(set(grown)) == len(grown)
+    # Those that have ended have grown on two folds at most, and one tree on all rows.
+    for params in ended(raced):
+        own = [
+            t for t in grown if t[:2] == (params["max_depth"], params["learning_rate"])
+        ]
+        assert len({rows for *_, rows, _ in own}) in (2, 3)
+        assert sum(rows == data[0].tobytes() for *_, rows, _ in own) == 1
+    noted.clear()
+    full = stopping(boosting, "all", **settings).fit(*data)
+    grown_in_full = {tree for trees in noted for tree in trees}
+    # Laps may be longer than runs on all folds, but those that end do not go on.
+    assert len(grown) < len(grown_in_full)
+    np.testing.assert_array_equal(raced.path_, full.path_)
+
+
+def test_rows_of_many_runs_are_not_kept(data, set_limits, note_calls):
+    """No more than those of one run on all folds, where the memory for more is less."""
+    expected = stopping(trees(), param_grid=DEPTHS).fit(*data)
+    set_limits(MEMORY_BYTES=1)
+    noted = note_calls(GradientBoostingRegressor, "fit", size=trees_grown)
+    model = stopping(trees(), param_grid=DEPTHS).fit(*data)
+    grown = [tree for trees in noted for tree in trees]
+    assert len(set(grown)) < len(grown)
+    np.testing.assert_array_equal(model.path_, expected.path_)
+
+
 def test_the_corrected_score_counts_those_that_ended(data):
     raced = stopping(trees(), param_grid=DEPTHS, patience=None).fit(*data)
     full = stopping(trees(), "all", param_grid=DEPTHS, patience=None).fit(*data)

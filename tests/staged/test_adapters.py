@@ -37,10 +37,10 @@ from sklearn.utils import get_tags
 
 from skacv import Staged
 from skacv.staged import adapters
-from skacv.staged.adapter import response_of
+from skacv.staged.adapter import StagedAdapter, response_of
 from skacv.staged.adapters import ADAPTERS, staged_adapter_of
 from skacv.staged.boosters import Boosters
-from tests.runs import InParts
+from tests.runs import InParts, run_after_laps
 
 SEED = {"random_state": 0}
 FEW = {"n_estimators": 4, **SEED}
@@ -184,6 +184,20 @@ def test_every_stage_predicts_as_a_fit_with_so_many(estimator, rng):
         )
     # Nothing that was done to see them has changed what is there.
     np.testing.assert_array_equal(model.predict(new), staged[-1])
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=named)
+def test_fits_of_folds_go_on_in_a_run_of_more_folds(estimator, rng, note_calls):
+    X, y = table(estimator, rng)
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    whole = Staged(estimator, cv=splits).fit(X, y)
+    model, begun = Staged(estimator), note_calls(StagedAdapter, "begin", size=id)
+    run_after_laps(model, splits, X, y, whole.n_iter_)
+    # The model, and each fold, once; those that forget stages begin three times.
+    assert len(begun) == (4 if model._adapter().keeps_all else 8)
+    for name in ("cv_path_", "cv_se_path_", "cv_prediction_path_", "train_path_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(whole, name))
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=named)

@@ -5,12 +5,14 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
 from skacv.staged.adapter import response_of
 from skacv.staged.adapters import staged_adapter_of
+from skacv.staged.fits import StagedFit
 from tests.internals import rows_of_staged_run
-from tests.runs import InParts
+from tests.runs import InParts, run_after_laps
 
 from .cases import PLAIN, answer, booster, by_hand, named, rows, table
 
@@ -144,6 +146,19 @@ def test_growth_in_blocks_is_growth_at_once(name, settings, targets):
     for path in ("cv_path_", "cv_prediction_path_"):
         np.testing.assert_array_equal(getattr(in_blocks, path), getattr(at_once, path))
     np.testing.assert_array_equal(answer(in_blocks, X), answer(at_once, X))
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "LGBMClassifier", "CatBoostClassifier"])
+def test_fits_of_folds_go_on_in_a_run_of_more_folds(name, note_calls):
+    X, y = table("three words" if "Classifier" in name else "values")
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    whole, model = Staged(booster(name), cv=splits).fit(X, y), Staged(booster(name))
+    begun = note_calls(StagedFit, "begin", size=lambda *_: 1)
+    run_after_laps(model, splits, X, y, 12)
+    assert len(begun) == 4  # the model, and each fold
+    for path in ("cv_path_", "cv_se_path_", "cv_prediction_path_", "train_path_"):
+        np.testing.assert_array_equal(getattr(model, path), getattr(whole, path))
+    np.testing.assert_array_equal(answer(model, X), answer(whole, X))
 
 
 @pytest.mark.parametrize("name", [*PLAIN, "LGBMClassifier", "CatBoostClassifier"])
