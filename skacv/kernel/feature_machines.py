@@ -49,7 +49,14 @@ from .kernels import (
     gamma_of,
     squared_distances,
 )
-from .ridge import FIRST_STRENGTH, STRENGTHS, KernelRidge, enough_centers, to_array
+from .ridge import (
+    FEWEST_CENTERS,
+    FIRST_STRENGTH,
+    STRENGTHS,
+    KernelRidge,
+    enough_centers,
+    to_array,
+)
 
 # Kernels that the first rounds compare, and multiples of gamma="scale": distances of
 # five times those between rows, and for smooth functions of one and of three times
@@ -68,7 +75,11 @@ N_COMPARED = 2
 # so far may have one in the next round.
 LEAST_SHARE = 1e-3
 # Rows on which kernels are compared, and rows at which derivatives are taken.
-ROWS_TO_COMPARE, ROWS_OF_DERIVATIVES = 300, 5000
+ROWS_TO_COMPARE, ROWS_OF_DERIVATIVES = 300, 2000
+# So many rows for each centre determine coefficients to half a percent of the noise.
+MOST_ROWS_PER_CENTER = 200
+# With so many rows for each centre that there may be, as many are worth their time.
+ROWS_PER_CENTER = 10
 # Every row is a centre up to this number, of more rows as many or, if that is enough,
 # fewer: time is in proportion to the rows.
 MOST_CENTERS = 1000
@@ -240,6 +251,9 @@ class RecursiveFeatureMachine(BaseEstimator):
             squared_lengths, vectors = np.linalg.eigh(X @ X.T)
             X_rotated = vectors * np.sqrt(np.maximum(squared_lengths, 0))
 
+        # Scales need fewer rows and centres than predictions.
+        is_learning = len(rounds) < N_COMPARED
+
         def fit(rows, candidate, n_centers, squared, *strengths):
             # With the distances between rows, if they are kept: rows are then numbers.
             kernel, X_fit = kernel_of(*candidate), X_rotated[rows]
@@ -248,7 +262,7 @@ class RecursiveFeatureMachine(BaseEstimator):
                 X_fit = np.arange(len(squared))[:, None]
             order = np.random.RandomState(seed).permutation(X_fit.shape[0])
             data = X_fit, target[rows], weights[rows], np.sort(order[:n_centers])
-            ridge = KernelRidge.of(kernel, *data, *strengths)
+            ridge = KernelRidge.of(kernel, *data, *strengths, of_all=not is_learning)
             of_all = np.arange(n_rows)[rows]
             numbers = {"index": of_all[ridge.index], "left_out": of_all[ridge.left_out]}
             return replace(ridge, **numbers)
@@ -261,7 +275,7 @@ class RecursiveFeatureMachine(BaseEstimator):
 
         rows, _ = drawn_units(n_rows, None, ROWS_TO_COMPARE)
         strengths, squared = rounds[-1].strengths if rounds else (), None
-        if len(rounds) < N_COMPARED:
+        if is_learning:
             squared = distances_between(rows)
             former, fits = dict(strengths), {}
             for pair in CANDIDATES[self.kernel]:
@@ -277,18 +291,20 @@ class RecursiveFeatureMachine(BaseEstimator):
             candidate, strength = rounds[-1].candidate, rounds[-1].ridge.strength
             are_many = n_rows > ROWS_TO_COMPARE
             tried = strength, STRENGTHS[STRENGTHS <= strength] if are_many else None
-        n_centers = self._n_centers_on(n_rows)
-        # Once a round needs many centres, those that follow do.
-        may_be_fewer = not rounds or rounds[-1].n_centers < n_centers
-        if self.n_centers == "auto" and n_centers < n_rows and may_be_fewer:
-            order = np.random.RandomState(seed).permutation(n_rows)
-            data = X_rotated, target, weights, order
-            n_centers, _ = enough_centers(kernel_of(*candidate), *data, n_centers)
-        is_compared = len(rounds) < N_COMPARED and n_rows <= ROWS_TO_COMPARE
+        most_centers = self._n_centers_on(n_rows)
+        n_centers = most_centers
+        if self.n_centers == "auto" and n_centers < n_rows:
+            if is_learning:
+                n_centers = FEWEST_CENTERS
+            elif len(rounds) > N_COMPARED:
+                n_centers = rounds[-1].n_centers
+            elif n_rows < ROWS_PER_CENTER * n_centers:
+                order = np.random.RandomState(seed).permutation(n_rows)
+                data = X_rotated, target, weights, order
+                n_centers, _ = enough_centers(kernel_of(*candidate), *data, n_centers)
+        is_compared = is_learning and n_rows <= ROWS_TO_COMPARE
         if not is_compared or n_centers < n_rows:
-            # So many rows determine the coefficients of centres to half a percent of
-            # the noise.
-            rows, _ = drawn_units(n_rows, None, 200 * n_centers)
+            rows, _ = drawn_units(n_rows, None, MOST_ROWS_PER_CENTER * most_centers)
             squared = distances_between(rows) if n_centers == n_rows else None
             ridge = fit(rows, candidate, n_centers, squared, *tried)
         rows, _ = drawn_units(n_rows, None, ROWS_OF_DERIVATIVES)
@@ -396,7 +412,8 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, RecursiveFeatureMachine):
         Number of centres, random rows at which the function has coefficients
         (Nystroem); None is all rows, or as many as stand for all where the kernel is
         smooth. "auto": all up to 1000 rows, then 1000, or 500 if half of these do as
-        well.
+        well on fewer than 10,000 rows. The first two rounds, which learn scales, then
+        have 500 and at most 10,000 rows.
     warm_start : bool, default=False
         Whether ``fit`` with the same data continues from the last rounds, up to
         ``n_rounds``. Other data or parameters start from the first round, with a

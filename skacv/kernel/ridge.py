@@ -66,6 +66,13 @@ LEAST_LEFT = 1e-12
 # Rows that are left out to choose a strength: a standard error of a few percent, and
 # much less for the difference of two strengths.
 MOST_LEFT_OUT = 2000
+# Of fewer centres, features of so many rows, at least, and of so many for each centre,
+# give second moments. Of more rows these precondition conjugate gradients, whose steps
+# take two products of the kernel and a vector, in the place of those of features with
+# each other. They end where the squared distance to the solution is this share of the
+# variance of the coefficients, the error times centres by rows.
+LEAST_ROWS_OF_MOMENTS, ROWS_OF_MOMENTS = 10_000, 10
+LEFT_OF_VARIANCE, MOST_PRODUCTS = 0.05, 6
 # The fewest centres of many rows. Centres are enough if half of them are as good: if
 # the other half lowers the leave-one-out error by no more than the first share of it.
 # Where they explain little so far, it must not add more than the second share to that,
@@ -168,11 +175,11 @@ class DiagonalInverse:
     """(A + s I)^-1 of a diagonal matrix, of which ``matrix`` has the entries, (n,)."""
 
     def __init__(self, matrix, strength):
-        self.entries = 1 / (matrix + strength)
+        self.strength, self.entries = strength, 1 / (matrix + strength)
 
-    def forms(self, vectors):
-        """z'(A + s I)^-1 z of every row z of ``vectors`` (n_vectors, n)."""
-        return vectors**2 @ self.entries
+    def forms(self, squares):
+        """z'(A + s I)^-1 z of rows z, of which ``squares`` has those of entries."""
+        return squares @ self.entries
 
     def solve(self, vectors):
         """The product with columns (n, k)."""
@@ -240,11 +247,19 @@ class OnFeatures:
     n_columns), centred, share (n_left_out, 1) and deviation (n_left_out, n_outputs),
     from the mean target ``center`` (n_outputs,), of rows left out."""
 
+    # By how much their weights in ``matrix`` are larger than ``share``.
+    share_too_much: Any = 0.0
+
     def residuals_left_out(self, inverse, solution):
         """Those of the rows left out, (n_left_out, n_outputs)."""
-        forms = inverse.forms(self.features)[:, None]
-        left = np.maximum(1 - self.share * (1 + forms), LEAST_LEFT)
+        forms = 1 + self.forms(inverse)[:, None]
+        forms /= np.maximum(1 - self.share_too_much * forms, LEAST_LEFT)
+        left = np.maximum(1 - self.share * forms, LEAST_LEFT)
         return (self.deviation - self.features @ solution) / left
+
+    def forms(self, inverse):
+        """z'(A + s I)^-1 z of the features of rows left out, (n_left_out,)."""
+        return inverse.forms(self.features)
 
     def function(self, solution):
         """Dual coefficients (m, n_outputs) and intercepts."""
@@ -276,6 +291,9 @@ class Pivots(OnFeatures):
 class FewerCenters(OnFeatures):
     """Fits that have some of the rows as centres, on eigenvectors of their features.
 
+    Moments are those of rows that are drawn, if all are many for each centre: then
+    ``for_all_rows`` goes on from a solution to that of all.
+
     Shapes: centers (m, n_features); gram (m, m), which is overwritten; target (n_rows,
     n_outputs); shares (n_rows,), the weights; index (m,), the centres among rows."""
 
@@ -283,7 +301,10 @@ class FewerCenters(OnFeatures):
 
     def __init__(self, kernel, centers, gram, X, target, shares, index, left_out):
         (n_rows, _), m = target.shape, len(centers)
-        dtype = working_dtype(n_rows)
+        most_drawn = max(LEAST_ROWS_OF_MOMENTS, ROWS_OF_MOMENTS * m)
+        drawn, _ = drawn_units(n_rows, None, most_drawn)
+        drawn = np.arange(n_rows)[drawn]  # among them are those left out
+        dtype = working_dtype(len(drawn))
         if kernel.is_positive:
             jitter = ROUNDING[dtype] * np.trace(gram)
             gram[np.diag_indices(m)] += jitter
@@ -294,7 +315,9 @@ class FewerCenters(OnFeatures):
         else:
             root = leading_root(gram, m, ROUNDING[np.float32])
             of_centers = gram @ root
-        self.center, n_columns = shares @ target, root.shape[1]
+        self.all_rows = kernel, centers, X, target, shares, left_out
+        shares = shares / shares[drawn].sum()
+        self.center, n_columns = shares[drawn] @ target[drawn], root.shape[1]
 
         # Rows that are left out, in double precision; centres among them are known.
         features = np.empty((len(left_out), n_columns))
@@ -304,7 +327,7 @@ class FewerCenters(OnFeatures):
         features[others] = kernel(to_array(X[left_out[others]]), centers) @ root
 
         # The other rows, in blocks: in single precision if they are many.
-        others = np.delete(np.arange(n_rows), left_out)
+        others = np.setdiff1d(drawn, left_out)
         rows_of_blocks = (others[block] for block in row_blocks(others, m, dtype))
         in_blocks = centers.astype(dtype), root.astype(dtype)
         features_of_blocks = (
@@ -326,6 +349,68 @@ class FewerCenters(OnFeatures):
         self.mean, self.right, self.root = mean @ basis, basis.T @ right, root @ basis
         self.features, self.share = features @ basis - self.mean, shares[left_out, None]
         self.deviation = target[left_out] - self.center
+        self.squares_of_features = self.features**2
+        # What the draw adds to the mean square of a direction that is fitted, as a
+        # share of the error; zero if all rows are drawn.
+        of_all = self.all_rows[4]
+        self.of_draw = shares[drawn] @ shares[drawn] - of_all @ of_all
+        self.is_of_all = len(drawn) == n_rows
+
+    def forms(self, inverse):
+        return inverse.forms(self.squares_of_features)
+
+    def draw_adds(self, inverse):
+        """By what share the error is larger than that of all rows."""
+        return self.of_draw * np.sum((self.matrix * inverse.entries) ** 2)
+
+    def for_all_rows(self, inverse, solution, error, dtype):
+        """The solution of all rows, from that of those drawn, whose error is known."""
+        # Conjugate gradients, whose last coefficient is an intercept.
+        kernel, centers, X, target, shares, left_out = self.all_rows
+        (_, n_outputs), m = target.shape, len(centers)
+        centers = centers.astype(dtype)
+
+        def share_of(part, whole):
+            # Zero for outputs that are solved.
+            return np.divide(part, whole, out=np.zeros(n_outputs), where=whole > 0)
+
+        def gradient(coef, target=None):
+            # Z'W(y - Zb) of all rows, or Z'WZb without a target.
+            dual = (self.root @ coef[:-1]).astype(dtype)
+            added = coef[-1] - self.mean @ coef[:-1]
+            sums, total = np.zeros((m, n_outputs)), np.zeros(n_outputs)
+            for rows in row_blocks(X, m, dtype):
+                values = kernel(to_array(X[rows], dtype), centers)
+                weighted = values @ dual + added
+                if target is not None:
+                    weighted = target[rows] - self.center - weighted
+                weighted *= shares[rows, None]
+                sums += values.T @ weighted.astype(dtype)
+                total += weighted.sum(axis=0)
+            product = self.root.T @ sums - self.mean[:, None] * total
+            return np.vstack([product, total])
+
+        penalty = np.append(np.full(len(self.matrix), inverse.strength), 0.0)[:, None]
+        scales = np.append(inverse.entries, 1.0)[:, None]
+        coef = np.vstack([solution, np.zeros(n_outputs)])
+        left = gradient(coef, target) - penalty * coef
+        direction, size = np.zeros_like(left), np.full(n_outputs, np.inf)
+        enough = LEFT_OF_VARIANCE * error * m * (shares @ shares)
+        for _ in range(MOST_PRODUCTS):
+            step = scales * left
+            former, size = size, np.sum(left * step, axis=0)
+            if not size.sum() > enough:
+                break
+            direction = step + share_of(size, former) * direction
+            product = gradient(direction) + penalty * direction
+            length = share_of(size, np.sum(direction * product, axis=0))
+            coef += length * direction
+            left -= length * product
+        self.center = self.center + coef[-1]
+        self.deviation = target[left_out] - self.center
+        self.share_too_much = self.share - shares[left_out, None]
+        self.share = shares[left_out, None]
+        return coef[:-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,11 +441,13 @@ class KernelRidge:
         index,
         first_strength=FIRST_STRENGTH,
         strengths=None,
+        of_all=True,
     ):
         """The fit of least leave-one-out error, with the rows ``index`` as centres.
 
         If these are all rows, ``strengths``, STRENGTHS by default, are tried from
         ``first_strength`` on as long as they lower the error; else all of STRENGTHS.
+        With ``of_all=False`` fits of fewer centres are to the rows drawn for moments.
         """
         strengths = np.asarray(STRENGTHS if strengths is None else strengths)
         left_out, _ = drawn_units(len(target), None, MOST_LEFT_OUT)
@@ -392,9 +479,14 @@ class KernelRidge:
                 inverse = DiagonalInverse(fits.matrix, strength * size)
                 solution = inverse.solve(fits.right)
                 error, _ = error_of(fits, inverse, solution)
+                if of_all:
+                    error *= 1 - fits.draw_adds(inverse)
                 if best is None or error < best[0]:
                     best = error, number, inverse, solution
-            _, number, inverse, solution = best
+            error, number, inverse, solution = best
+            if of_all and not fits.is_of_all:
+                dtype = dtype_for(len(centers), strengths[number])
+                solution = fits.for_all_rows(inverse, solution, error, dtype)
         else:
             is_smooth = not kernel.is_of_distance
             system = EveryRow(gram, target, shares, left_out, is_smooth)

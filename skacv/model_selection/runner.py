@@ -42,14 +42,13 @@ class Budget:
     @classmethod
     def of(cls, owner, data, criteria):
         """The budget that parameters of a stopping estimator set."""
-        # Members of several are compared on the rows that all have held out.
         is_path = isinstance(criteria.of_iterates, PathCriterion)
         return cls(
             patience=owner.patience,
             min_delta=owner.min_delta,
             n_jobs=1 if data.is_collection else owner.n_jobs,
             races=owner.search == "race",
-            growth="best" if is_path and not data.is_portfolio else "all",
+            growth="best" if is_path else "all",
             deadline=data.deadline,
             limit=owner.time_limit,
             judges_open_ended=owner.min_delta != 0 and is_path and data.has_rows,

@@ -16,6 +16,7 @@ from .._estimator.estimates.fitted_state import attach_record, split_record
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
 from .._estimator.run.progress import advance
+from .._estimator.run.recording import evaluated_iterations
 from .._estimator.run.stopping import Patience, halve_runs, later_gain
 from .._warnings import warn
 from ..exceptions import SeparationWarning, SmallTrainingSetsWarning
@@ -51,6 +52,8 @@ class EndedRun(NamedTuple):
     seconds: float
     # Whether ``time_limit`` has ended the run.
     is_cut: bool = False
+    # Whether it may go on, so that models on all rows can reach what folds have.
+    goes_on: bool = False
 
     def evaluate_by(self, criterion):
         """The same run, evaluated by a criterion on some of the rows."""
@@ -76,8 +79,11 @@ class Choice(NamedTuple):
 
 
 def choice_of(run, criterion, rule):
-    """The choice of a rule from the path of a run, among the iterates kept."""
-    iterations = run.estimator.recorded_iterations()
+    """The choice of a rule from the path of a run, among the iterates available."""
+    if run.goes_on:
+        iterations = evaluated_iterations(run.estimator)
+    else:
+        iterations = run.estimator.recorded_iterations()
     values = run.path[iterations]
     error = partial(criterion.error_among, run.estimator, iterations)
     index = rule(criterion.sign * values, error)
@@ -343,11 +349,12 @@ class Stages:
             return True
         least = [np.nanmin(values[:n]) for n in counts]
         gain = later_gain(*least)
+        so_far = run.so_far()._replace(goes_on=True)
         if ended_runs is None:
-            best = choice_of(run.so_far(), self.criterion, index_of_least)
+            best = choice_of(so_far, self.criterion, index_of_least)
             error = best.standard_error
         else:
-            losses, (*_, error) = zip(*ended_runs.evaluate_with(run.so_far(), counts))
+            losses, (*_, error) = zip(*ended_runs.evaluate_with(so_far, counts))
             if not least[-1] - gain < losses[-1] + error:
                 gain = min(gain, later_gain(*losses))
             if losses[-1] >= 0:  # a loss that is positive falls to zero at most

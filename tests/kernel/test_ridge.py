@@ -176,6 +176,49 @@ def test_of_fewer_centers_all_strengths_are_compared(noise, rng, set_limits):
     assert_allclose(best.predict(X), least.predict(X))
 
 
+@pytest.mark.parametrize("kernel", [GAUSSIAN, LAPLACIAN])
+def test_conjugate_gradients_reach_the_fit_to_all_rows(kernel, rng, set_limits):
+    """From one to a part of the rows, whose moments are their preconditioner."""
+    X, y, weights = rows(rng, 600)
+    data, index = (kernel, X, y, weights, np.arange(20)), np.arange(20)
+    set_limits(STRENGTHS=[1e-3], MOST_LEFT_OUT=100)
+    exact = KernelRidge.of(*data)
+    # (K'WK + s k(C, C)) a = K'Wy, with an intercept that is not penalised.
+    shares, values = weights / weights.sum(), kernel(X, X[index])
+    columns = np.column_stack([values, np.ones(600)])
+    system = columns.T @ (shares[:, None] * columns)
+    system[:20, :20] += 1e-3 * kernel(X[index], X[index])
+    solution = np.linalg.solve(system, columns.T @ (shares[:, None] * y))
+    assert_allclose(exact.predict(X), columns @ solution, rtol=1e-6, atol=1e-6)
+    limits = {"LEAST_ROWS_OF_MOMENTS": 150, "ROWS_OF_MOMENTS": 2}
+    set_limits(**limits, LEFT_OF_VARIANCE=1e-20, MOST_PRODUCTS=30)
+    found = KernelRidge.of(*data)
+    assert_allclose(found.predict(X), exact.predict(X), rtol=1e-6, atol=1e-6)
+    # Leverages are those of the part.
+    difference = np.abs(found.loo_prediction - exact.loo_prediction)
+    assert np.median(difference) < 1e-3
+    assert_allclose(found.loo_error, exact.loo_error, rtol=0.05)
+    # As many steps as are usual leave little of what the draw has added.
+    set_limits(LEFT_OF_VARIANCE=0.05, MOST_PRODUCTS=6)
+    usual, drawn = KernelRidge.of(*data), KernelRidge.of(*data, of_all=False)
+    distances = [
+        np.average((fit.predict(X) - exact.predict(X)) ** 2)
+        for fit in (usual, found, drawn)
+    ]
+    assert distances[0] < 0.1 * distances[2]
+
+
+def test_many_rows_have_the_strength_of_all(rng, set_limits):
+    """Not that of the part of them that strengths are compared on."""
+    X, y, weights = rows(rng, 2000, noise=1.0)
+    data = GAUSSIAN, X, y, weights, np.arange(100)
+    expected = KernelRidge.of(*data)
+    set_limits(LEAST_ROWS_OF_MOMENTS=300, ROWS_OF_MOMENTS=2, MOST_LEFT_OUT=300)
+    of_part, of_all = KernelRidge.of(*data, of_all=False), KernelRidge.of(*data)
+    assert of_part.strength > of_all.strength
+    assert np.abs(np.log10(of_all.strength / expected.strength)) < 0.6
+
+
 def test_where_errors_are_flat_few_strengths_are_tried(rng, note_calls):
     """A rough kernel goes through the targets as the strength goes to zero."""
     X, y, weights = rows(rng, 80, 0.0)
