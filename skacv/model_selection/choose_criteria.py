@@ -48,9 +48,7 @@ def choose_criteria(owner, data, candidates):
     if is_auto(name) or is_estimate(name):
         for candidate in left:
             terms_of(candidate.model).check_loss_chooses()
-        of_iterates = PathCriterion(
-            estimate.name, estimate, data.y, growth=estimate.growth
-        )
+        of_iterates = PathCriterion(estimate.name, estimate, data.y)
     else:
         routed = {} if data.routed is None else data.routed["criterion"]["score"]
         of_rows = data.X, data.y, routed

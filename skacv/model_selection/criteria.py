@@ -126,10 +126,12 @@ class Criterion:
     groups: np.ndarray | None = None
     # The end of a fit with ``time_limit``.
     deadline: Any = None
-    # The smallest factor by which a run grows before it is evaluated again.
-    growth: float = 2.0
     # 1 if smaller is better, else -1.
     sign = 1.0
+
+    def growth_of(self, model):
+        """The smallest factor by which a run grows before it is evaluated again."""
+        return 2.0
 
     def restrict_to_common_rows(self, runs):
         """The criterion on the rows that all runs have held out; ValueError if none."""
@@ -153,6 +155,9 @@ class Criterion:
 @dataclass(frozen=True, eq=False)
 class PathCriterion(Criterion):
     """A path that the estimator has computed."""
+
+    def growth_of(self, model):
+        return min(self.estimate.growth, terms_of(model).growth)
 
     def path(self, estimator):
         """Value of every iterate, from losses of single rows if only some count."""

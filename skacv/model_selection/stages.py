@@ -318,6 +318,7 @@ class Stages:
         """Continue a run while it improves, in stages."""
         patience = self._patience_of(run.start.model)
         is_judged = self._is_judged(run.start.model)
+        growth = self.criterion.growth_of(run.start.model)
         n_updates = patience or sys.maxsize
         is_over = run.go_on(n_updates) or patience is None
         while not is_over:
@@ -331,7 +332,7 @@ class Stages:
             n_more = stopping.n_left if np.isfinite(stopping.n_left) else 0
             if is_judged:
                 n_more = min(n_more, max(n_updates // 4, FEWEST_JUDGED))
-            n_updates = max(n_updates + n_more, ceil(self.criterion.growth * n_updates))
+            n_updates = max(n_updates + n_more, ceil(growth * n_updates))
             pays = not is_judged or self._may_pay(run, ended_runs)
             is_over = stopping.has_ended or not pays or run.go_on(n_updates)
         run.end()

@@ -19,6 +19,9 @@ from .losses import LogLoss
 class StagedTerms(RunTerms):
     """The terms of runs in stages."""
 
+    # A stage is a fit of a model and its folds.
+    growth = 1.1
+
     def __init__(self, model):
         super().__init__(model)
         self.adapter = model._adapter()

@@ -49,6 +49,9 @@ class RunTerms:
     # Whether the gains of further iterates are foretold by those of the last ones, as
     # where stages are added, but not along a path of penalties.
     has_steady_gains = False
+    # The smallest factor by which a run grows before its estimates are read again,
+    # where these do not ask for less: the dearer an update is beside them, the smaller.
+    growth = 2.0
 
     def __init__(self, model: Any) -> None:
         self.model = model
