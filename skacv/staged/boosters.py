@@ -101,7 +101,9 @@ class Boosters(StagedAdapter):
 
     def __init__(self, estimator):
         super().__init__(estimator)
-        settings = estimator.get_params(deep=False)
+        # The parameters of the estimator, of which libraries look for the names anew
+        # whenever they are read.
+        self.settings = settings = estimator.get_params(deep=False)
         aliases = (name for name in self.aliases if settings.get(name) is not None)
         self.count = next(aliases, self.count)
 
@@ -115,7 +117,7 @@ class Boosters(StagedAdapter):
         return not names.isdisjoint(cls.names) and names.isdisjoint(cls.excluded)
 
     def begin(self):
-        make, settings = type(self.estimator), self.estimator.get_params(deep=False)
+        make, settings = type(self.estimator), self.settings
         for key, values in self.allowed.items():
             if settings.get(key) not in (None, *values):
                 raise ValueError(
@@ -163,7 +165,7 @@ class Boosters(StagedAdapter):
 
         Stages are evaluated by the loss. ``params`` are those of ``fit``.
         """
-        settings = self.estimator.get_params(deep=False) | params
+        settings = self.settings | params
         read = METRICS_OF_LOSSES.get(loss.name.removeprefix("half "), set())
         read = read | NO_METRIC | {str(self.objective()).lower()}
         unread = []
@@ -176,17 +178,16 @@ class Boosters(StagedAdapter):
 
     def objective(self):
         """The objective that the user has set; None if there is none."""
-        settings = self.estimator.get_params(deep=False)
-        values = (settings.get(key) for key in self.loss_parameters)
+        values = (self.settings.get(key) for key in self.loss_parameters)
         return next((value for value in values if value is not None), None)
 
     def named_loss(self, losses):
-        name, params = self.objective(), self.estimator.get_params(deep=False)
+        name, params = self.objective(), self.settings
         if isinstance(name, str) and name not in losses:
             # Such as CatBoost's "Quantile:alpha=0.9".
             name, _, settings = name.partition(":")
             pairs = (pair.split("=") for pair in settings.split(";") if "=" in pair)
-            params |= dict(pairs)
+            params = params | dict(pairs)
         judge = losses.get(name) if isinstance(name, str) else None
         return judge and judge(params)
 

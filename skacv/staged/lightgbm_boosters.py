@@ -111,7 +111,7 @@ class LightGBM(Updated, SumsOfLeaves):
     metrics = "eval_metric", "metric", "metrics", "metric_types"
 
     def n_planned(self):
-        return self.estimator.get_params(deep=False)[self.count]
+        return self.settings[self.count]
 
     def begin(self):
         if is_classifier(self.estimator) and callable(self.objective()):
@@ -123,6 +123,7 @@ class LightGBM(Updated, SumsOfLeaves):
 
     def begin_boosting(self, n_stages, X, y, params):
         from lightgbm import Booster
+        from lightgbm.callback import EarlyStopException
 
         first = {}
 
@@ -135,10 +136,13 @@ class LightGBM(Updated, SumsOfLeaves):
             # Without trees it cannot be read where a category has "=" in its name.
             model.model_to_string, model.model_from_string = str, lambda text: model
 
+        def end(env):
+            raise EarlyStopException(-1, [])  # it reports the best update, that is none
+
         # The trees of a fit are freed at its end. Its first update is skipped, and made
         # later by a booster with the same rows.
         record.before_iteration = True
-        self.estimator.fit(X, y, callbacks=[record], **params)
+        self.estimator.fit(X, y, callbacks=[record, end], **params)
         self.booster, self.ends = Booster(first["params"], first["rows"]), [0]
         self.estimator._Booster = self.booster
         self.training = first["rows"], first["objective"]
@@ -177,7 +181,7 @@ class LightGBM(Updated, SumsOfLeaves):
         return finished
 
     def leaves(self, X, first, last):
-        booster, params = self.booster, self.estimator.get_params()
+        booster, params = self.booster, self.settings
         ends, n_outputs = self.ends[first : last + 1], booster.num_model_per_iteration()
         values = np.zeros((last - first, _num_samples(X), n_outputs))
         n_trees = ends[-1] - ends[0]
@@ -201,7 +205,7 @@ class LightGBM(Updated, SumsOfLeaves):
         return values
 
     def response(self, sums):
-        params, objective = self.estimator.get_params(), self.estimator.objective_
+        params, objective = self.settings, self.estimator.objective_
         if objective in SOFTMAX:
             return softmax(sums, axis=2)
         if objective in {"binary", *ONE_VERSUS_REST}:
@@ -221,4 +225,4 @@ class LightGBM(Updated, SumsOfLeaves):
     def _sums_roots(self):
         """Whether trees add up to the root of the prediction."""
         is_of_roots = (self.objective() or "regression") in OF_ROOTS
-        return is_of_roots and bool(self.estimator.get_params().get("reg_sqrt"))
+        return is_of_roots and bool(self.settings.get("reg_sqrt"))
