@@ -7,6 +7,7 @@ from functools import partial
 from inspect import signature
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
@@ -51,7 +52,13 @@ class CatBoost(SumsOfLeaves):
     rows and the loss, such as ``learning_rate`` and ``leaf_estimation_iterations``. The
     first fit resolves them for all iterations that are asked for; further trees are
     grown with all of them, and they are parameters of the fitted estimators.
+
+    Columns of numbers are binned once: every fit would do so anew, and further trees
+    are grown by further fits.
     """
+
+    # The training rows in bins, or None. They are not pickled.
+    binned = None
 
     library = "catboost"
     names = "CatBoostRegressor", "CatBoostClassifier"
@@ -128,10 +135,10 @@ class CatBoost(SumsOfLeaves):
             check_columns(X)
 
     def n_planned(self):
-        return self.estimator.get_params().get(self.count, 1000)
+        return self.settings.get(self.count, 1000)
 
     def class_weights(self, classes, y, weights):
-        params = self.estimator.get_params()
+        params = self.settings
         given, automatic = params.get("class_weights"), params.get("auto_class_weights")
         if isinstance(given, dict):
             return np.array([given.get(label, 1.0) for label in classes.tolist()])
@@ -165,7 +172,7 @@ class CatBoost(SumsOfLeaves):
         return type(self.estimator)(**self.estimator.get_params())
 
     def begin(self):
-        borders = self.estimator.get_params().get("per_float_feature_quantization")
+        borders = self.settings.get("per_float_feature_quantization")
         if re.search(r"border_type=Uniform\b", str(borders)):
             raise ValueError(
                 f"{type(self.estimator).__name__} with "
@@ -174,9 +181,22 @@ class CatBoost(SumsOfLeaves):
             )
         return super().begin()
 
+    @property
+    def has_rows(self):
+        return self.binned is not None
+
+    def __getstate__(self):
+        return vars(self) | {"binned": None}
+
+    def drop_rows(self):
+        finished = super().drop_rows()
+        finished.binned = None
+        return finished
+
     def begin_boosting(self, n_stages, X, y, params):
+        self.binned = self._bin(X, y, params)
         until = {"callbacks": [_Until(n_stages)]}
-        booster = copy(self.estimator).fit(X, y, **until, **params)
+        booster = self._fit(copy(self.estimator), X, y, params, **until)
         rate = booster.get_all_params().get("model_shrink_rate", 0)
         if rate:  # as it is by default with monotone constraints, and noise
             raise ValueError(
@@ -191,7 +211,7 @@ class CatBoost(SumsOfLeaves):
             # The first trees have added the average already.
             settings = self._params_for(n_more) | {"boost_from_average": False}
             former, booster = self.booster, type(self.estimator)(**settings)
-            self.booster = booster.fit(X, y, init_model=former, **params)
+            self.booster = self._fit(booster, X, y, params, init_model=former)
             resolved, resolved_before = (
                 model.get_all_params() for model in (booster, former)
             )
@@ -209,13 +229,40 @@ class CatBoost(SumsOfLeaves):
             options = former.get_metadata()["params"]
             self.booster.get_metadata()["params"] = options
 
-    def _params_for(self, n_stages):
-        """Parameters for ``n_stages``: the user's, and those that the fit resolved."""
+    def _fit(self, model, X, y, params, **settings):
+        if self.binned is not None:
+            return model.fit(self.binned, **settings)
+        return model.fit(X, y, **settings, **params)
+
+    def _bin(self, X, y, params):
+        """The rows in the bins of the fit; None if not all columns are numbers."""
+        from catboost import Pool
+
+        of_rows = {name: value for name, value in params.items() if value is not None}
+        weight, baseline = (
+            of_rows.pop("sample_weight", None),
+            of_rows.pop("baseline", None),
+        )
+        settings = self._by_name()
+        if of_rows or settings.get("cat_features") or sparse.issparse(X):
+            return None
+        binned = Pool(X, y, weight=weight, baseline=baseline)
+        names = signature(Pool.quantize).parameters.keys() & settings.keys()
+        binned.quantize(**{name: settings[name] for name in names})
+        return binned
+
+    def _by_name(self):
+        """The parameters of the user, by the first of their names."""
         from catboost.core import _process_synonyms
 
-        params, resolved = self.estimator.get_params(), self.booster.get_all_params()
-        by_name = dict(params)
+        by_name = self.estimator.get_params()
         _process_synonyms(by_name)
+        return by_name
+
+    def _params_for(self, n_stages):
+        """Parameters for ``n_stages``: the user's, and those that the fit resolved."""
+        params, resolved = self.estimator.get_params(), self.booster.get_all_params()
+        by_name = self._by_name()
         arguments = next(
             signature(base.__init__).parameters
             for base in type(self.estimator).__mro__
