@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -249,6 +248,11 @@ class Blending(Comparison):
         later iterates of the member of the largest weight may be better.
         """
         members, draws = self._recorded_losses(self.used), self._draws(rng)
+        for recorded in members:
+            for number, candidate in enumerate(recorded):
+                if candidate.index == self.index:
+                    best = candidate.keep_sums(draws, self.criterion.deadline)
+                    recorded[number] = best
         counts = draws.without_parts
         labels, losses = draws.group_of[self.samples], np.empty(counts.shape)
         blends = self._blends_of_draws(members, draws.group_of, counts)
@@ -257,10 +261,7 @@ class Blending(Comparison):
             losses[draw] = np.bincount(labels, row_losses, counts.shape[1])
         weights = np.bincount(labels, self.row_weights, counts.shape[1])
         weights = np.broadcast_to(weights, counts.shape)
-        for candidate in chain.from_iterable(members):
-            if candidate.index == self.index:
-                t = self.chosen[self.index].iteration
-                gain = possible_gain(candidate, t, draws)
+        gain = possible_gain(best, self.chosen[self.index].iteration, draws)
         return *mean_over_rest(losses, weights, counts), gain
 
     def largest_weights(self, rng):

@@ -250,17 +250,18 @@ class BestRun(Comparison):
         NaN if no draw leaves rows out, as where all are of one group. Last, by how much
         later iterates may be better than the one kept.
         """
-        criterion, recorded = self.criterion, []
+        criterion = self.criterion
         names = self.best_indices if self.between is None else self.kept
-        for candidate in chain.from_iterable(self._recorded_losses(names)):
-            recorded.append(candidate)
-            if candidate.index == self.index:
-                chosen = candidate
+        recorded = list(chain.from_iterable(self._recorded_losses(names)))
         rows = np.concatenate([candidate.losses.rows for candidate in recorded])
         weights = np.concatenate([candidate.losses.weights for candidate in recorded])
         classes = strata_of_rows(self.chosen[0].estimator, criterion.y)
         draws = Draws.of(rows, weights, rng, criterion.groups, classes)
         t = self.chosen[self.index].iteration
+        for number, candidate in enumerate(recorded):
+            if candidate.index == self.index:
+                chosen = candidate.keep_sums(draws, criterion.deadline)
+                recorded[number] = chosen
         for member, laps in ended:
             if member in names:
                 losses = losses_of_all_rows(laps, chosen.losses, t)

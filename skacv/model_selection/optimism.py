@@ -50,12 +50,23 @@ class RecordedLosses(NamedTuple):
     iterations: np.ndarray
     # ``error(indices)`` are the standard errors of the mean losses of some of these.
     error: Callable
+    # What ``sums`` returns, for groups over which losses are summed more than once.
+    kept: tuple | None = None
+
+    def keep_sums(self, draws, deadline=None):
+        """The same with the sums over the groups of draws, which take long to read."""
+        if deadline is not None:
+            check_time(deadline)
+        n_groups = draws.resampled.shape[1]
+        return self._replace(kept=self.sums(draws.group_of, n_groups))
 
     def sums(self, group_of, n_groups):
         """Losses times weights, summed over the rows of every group, and the weights.
 
         Shapes: group_of (n_samples,); returned (n_iterates, n_groups), (n_groups,).
         """
+        if self.kept is not None:
+            return self.kept
         labels = group_of[self.losses.rows]
         sums, weights = self.losses.sums(labels, n_groups)
         # Models have weights of rows in units of their own: here a row weighs one in

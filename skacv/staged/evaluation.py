@@ -20,8 +20,12 @@ class HeldOutStages(RunningPath):
     ``fits`` predict the rows, in order: a StagedFit without each fold, or an OutOfBag.
     They have a stage at least. Row 0 has the predictions without any stage,
     ``constant``. If they are not kept, or do not fit in memory, stages predict again
-    when a row is read. Shapes: constant (n_held_out, n_outputs).
+    when a row is read, but for that of the best stage. Shapes: constant (n_held_out,
+    n_outputs).
     """
+
+    # The number of the best stage, and its predictions.
+    best = None, None
 
     def __init__(self, fits, classes, constant, is_kept):
         self._fits, self._classes, self._is_kept = fits, classes, is_kept
@@ -61,6 +65,9 @@ class HeldOutStages(RunningPath):
         if self._kept is not None:
             return self._kept[: len(self)][iterates]
         rows = np.arange(len(self))[iterates]
+        number, predictions = self.best
+        if len(rows) == 1 and rows[0] == number:
+            return predictions[None]
         first, last = rows.min(initial=len(self)), rows.max(initial=0)
         predictions, _ = self._predict(max(first, 1), last + 1)
         if first == 0:
@@ -140,6 +147,8 @@ class Evaluation:
     # errors over the rows of the first fold, or over their groups, (n,).
     losses: list = field(default_factory=list)
     row_errors: list = field(default_factory=list)
+    # The least mean loss of all folds.
+    least: float = np.inf
 
     def __post_init__(self):
         # The held-out rows of each fold, and fold after fold; weights of the folds.
@@ -184,8 +193,21 @@ class Evaluation:
                 means = np.empty((len(losses), len(parts)))
                 for mean, part in zip(means.T, parts):
                     mean[:], _ = mean_with_error(*part)
+                self._keep_best(means, predictions)
                 self.losses.append(means)
                 self.row_errors.append(mean_with_error(*parts[0], units)[1])
+
+    def _keep_best(self, means, predictions):
+        """Keep the predictions of the best stage, if it is the best of some new ones.
+
+        Shapes: means (n, n_folds), predictions (n, n_held_out, ...).
+        """
+        path, _ = mean_with_error(means, self.fold_weights)
+        index = int(np.argmin(np.where(np.isnan(path), np.inf, path)))
+        if path[index] < self.least:
+            self.least = path[index]
+            number = len(self.path) - len(predictions) + index
+            self.path.best = number, predictions[index].copy()
 
     def _excess(self, losses, predictions, deviations):
         """The losses of rows less those of predictions that vary less, in the mean.
