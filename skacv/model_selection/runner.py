@@ -92,23 +92,20 @@ def run_in_full(owner, data, candidates, criteria, budget, report):
         yield [
             (list_starts(groups[i], data.y, budget.growth), prices[i]) for i in first
         ]
-        calls = []
+        # One that runs alone has all threads, and needs no process.
+        calls, n_threads = [], budget.n_jobs if len(last) == 1 else None
         for i in last:
             beside = runs_beside(groups[i][0], candidates, criteria)
-            calls.append(
-                (list_starts(groups[i], data.y, budget.growth), prices[i], beside)
-            )
+            starts = list_starts(groups[i], data.y, budget.growth, n_threads)
+            calls.append((starts, prices[i], beside))
         if last:
             yield calls
 
     if len(groups) == 1 and budget.deadline is None and not has_callbacks(owner):
         results = [stages.run_group(*call) for wave in waves() for call in wave]
     else:
-        # One run alone needs no process.
-        n_jobs = 1 if len(groups) == 1 else budget.n_jobs
-        results = run_side_by_side(
-            owner, data, stages.run_group, waves(), len(groups), n_jobs, budget.deadline
-        )
+        of_runs = owner, data, stages.run_group, waves(), len(groups)
+        results = run_side_by_side(*of_runs, budget.n_jobs, budget.deadline)
     for index, results_of_group in zip(order, results, strict=True):
         for candidate, result in zip(groups[index], results_of_group, strict=True):
             if result is None:
@@ -162,7 +159,7 @@ def run_side_by_side(owner, data, run, waves, n_groups, n_jobs, deadline=None):
                 subcontext = context.subcontext(task_name="trajectory")
                 task = delayed(run_task)(owner, subcontext, of_data, run, call)
             tasks.append(task)
-        yield from call_all(tasks, n_jobs, deadline)
+        yield from call_all(tasks, n_jobs if len(tasks) > 1 else 1, deadline)
     if context is not None:
         context.call_on_fit_task_end(estimator=owner, **of_data)
 

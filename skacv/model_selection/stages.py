@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -131,17 +132,22 @@ class Start:
         return self.model.begin(self.X, self.y, **settings)
 
 
-def list_starts(candidates, y, growth):
+def list_starts(candidates, y, growth, n_jobs=None):
     """What the runs of candidates start from.
 
-    ``growth`` says how far models on all rows grow where only folds have to.
+    ``growth`` says how far models on all rows grow where only folds have to, and
+    ``n_jobs`` in how many threads beside them, where candidates do not say it.
     """
     starts = []
     for one in candidates:
-        settings = dict(one.shared)
-        if growth != "all" and isinstance(one.model, Staged):
-            settings["growth"] = growth
-        what = one.member, one.model, one.X, y, one.fit_params, settings
+        model, settings = one.model, dict(one.shared)
+        if isinstance(model, Staged):
+            if growth != "all":
+                settings["growth"] = growth
+            if model.n_jobs is None:
+                model = copy(model)
+                model.n_jobs = n_jobs
+        what = one.member, model, one.X, y, one.fit_params, settings
         starts.append(Start(*what, one.begun))
     return starts
 
