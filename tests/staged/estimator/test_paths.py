@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
 from skacv.staged import losses
+from skacv.staged.fits import StagedFit
 from tests.internals import rows_of_staged_run
 from tests.runs import InParts
 
@@ -264,6 +265,24 @@ def test_predictions_that_are_not_kept_are_made_again(
         np.testing.assert_array_equal(path[stages], expected[stages])
     again = pickle.loads(pickle.dumps(made))
     np.testing.assert_array_equal(again.cv_prediction_path_, expected)
+
+
+def test_the_best_stage_is_kept(data, nothing_kept, monkeypatch):
+    model = Staged(boosted(), cv=3)
+    run = model.begin(*data)
+    for n_stages in (2, 5):
+        run.go_on(n_stages)
+    held_out = run.record()["cv"]
+    best = held_out.path.argmin()
+    expected = np.asarray(held_out.prediction)[best]
+
+    def made_again(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(StagedFit, "held_out_predictions", made_again)
+    np.testing.assert_array_equal(held_out.prediction[best], expected)
+    with pytest.raises(AssertionError):
+        _ = held_out.prediction[best - 1]
 
 
 def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, set_limits):
