@@ -3,18 +3,27 @@
 from .classifiers import TrajectoryLinearSVC, TrajectoryLogisticRegression
 from .general import TrajectoryClassifier, TrajectoryRegressor
 from .lasso import TrajectoryElasticNet, TrajectoryGroupLasso, TrajectoryLasso
-from .regressors import TrajectoryHuberRegressor, TrajectoryPoissonRegressor
+from .regressors import (
+    TrajectoryGammaRegressor,
+    TrajectoryHuberRegressor,
+    TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
+    TrajectoryTweedieRegressor,
+)
 from .ridge import IterativeRidge
 
 __all__ = [
     "IterativeRidge",
     "TrajectoryClassifier",
     "TrajectoryElasticNet",
+    "TrajectoryGammaRegressor",
     "TrajectoryGroupLasso",
     "TrajectoryHuberRegressor",
     "TrajectoryLasso",
     "TrajectoryLinearSVC",
     "TrajectoryLogisticRegression",
     "TrajectoryPoissonRegressor",
+    "TrajectoryQuantileRegressor",
     "TrajectoryRegressor",
+    "TrajectoryTweedieRegressor",
 ]

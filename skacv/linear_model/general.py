@@ -12,14 +12,19 @@ from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.run.plan import N_SMOOTH_STRENGTHS, ModelSpec, Solver, Strengths
 from .._typing import RandomState, Standardize
 from ..optim.losses import (
+    Expectile,
+    Gamma,
     Huber,
     Logistic,
     Loss,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     SmoothedHinge,
+    SmoothedQuantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
 from ..optim.penalties import L1, MCP, SCAD, ElasticNet, Penalty, SquaredL2, Zero
 from ..optim.schedules import GradientDescent, HeavyBall, Nesterov, Newton
@@ -34,6 +39,11 @@ REGRESSION = {
     "squared_error": SquaredError(),
     "huber": Huber(),
     "poisson": Poisson(),
+    "gamma": Gamma(),
+    "tweedie": Tweedie(),
+    "negative_binomial": NegativeBinomial(),
+    "quantile": SmoothedQuantile(),
+    "expectile": Expectile(),
 }
 # The log loss besides, which is another one with several classes.
 CLASSIFICATION = {
@@ -104,10 +114,14 @@ class TrajectoryRegressor(SquaredErrorRegressor):
     Parameters
     ----------
     {alpha}
-    loss : {"squared_error", "huber", "poisson"} or Loss, default="squared_error"
-        Half the squared error; the Huber loss, linear beyond residuals of 1.35 (in
-        units of y); half the Poisson deviance with a log link; one of
-        ``skacv.optim.losses``; or :doc:`your own </extending>`.
+    loss : str or Loss, default="squared_error"
+        "squared_error", half the squared error; "huber", linear beyond residuals of
+        1.35 (in units of y); with a log link half the deviance of "poisson", "gamma",
+        "tweedie" (of power 1.5) or "negative_binomial" (with theta=1); "quantile", the
+        pinball loss of the median rounded over residuals up to 1; "expectile", of
+        level 0.5. Other numbers are those of a loss of ``skacv.optim.losses``, such as
+        ``Tweedie(1.8)`` or ``SmoothedQuantile(0.9, smoothing=0.1)``. A loss may be
+        :doc:`your own </extending>`.
     {penalty, schedule}
     fit_intercept : bool, default=True
         Whether to fit an intercept: by centring X and y for the squared error,
@@ -186,7 +200,7 @@ class TrajectoryRegressor(SquaredErrorRegressor):
         self,
         alpha: ArrayLike = 1.0,
         *,
-        loss: Literal["huber", "poisson", "squared_error"] | Loss = "squared_error",
+        loss: str | Loss = "squared_error",
         penalty: str | Penalty | None = "l1",
         schedule: Any = "nesterov",
         fit_intercept: bool = True,
@@ -218,7 +232,7 @@ class TrajectoryRegressor(SquaredErrorRegressor):
 
     @property
     def _positive_only(self):
-        return self._chosen_loss() == Poisson()
+        return self._chosen_loss().target_range[0] >= 0
 
 
 @documented(

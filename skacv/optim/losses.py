@@ -12,7 +12,10 @@ A loss is a frozen dataclass deriving from :class:`Loss`, with
     row, (n_rows, n_outputs, n_outputs);
 ``curvature_bound(target)``
     an upper bound of the curvature (of its largest eigenvalue), which sets the
-    step size.
+    step size;
+``null_predictor(target, weights, offset)``
+    the predictor without columns, at which a run with an intercept begins; zero where
+    a loss does not say more.
 
 Predictors have shape (n_rows, n_outputs), and may have further axes for
 replicas; targets broadcast against them. Add a loss here, list it in
@@ -27,15 +30,21 @@ from scipy.special import xlogy
 
 __all__ = [
     "LOSSES",
+    "Expectile",
+    "Gamma",
     "Huber",
+    "LogLink",
     "Logistic",
     "Loss",
     "Multinomial",
+    "NegativeBinomial",
     "Poisson",
     "PseudoHuber",
     "SmoothedHinge",
+    "SmoothedQuantile",
     "SquaredError",
     "SquaredHinge",
+    "Tweedie",
 ]
 
 
@@ -51,6 +60,9 @@ class Loss:
         Whether the outputs of a row enter one loss together.
     is_of_residual : bool
         Whether it depends only on the target minus the predictor.
+    has_bounded_curvature : bool
+        Whether no curvature exceeds ``curvature_bound``. Otherwise this is the largest
+        one at predictions that equal the targets, or their mean.
     name : str
         Name of the loss in figures.
     scale : float
@@ -68,6 +80,7 @@ class Loss:
     is_quadratic = False
     is_coupled = False
     is_of_residual = False
+    has_bounded_curvature = True
     reported_factor = 1.0
     target_range = -np.inf, np.inf
 
@@ -95,6 +108,28 @@ class Loss:
     def curvature_bound(self, target: np.ndarray) -> float:
         """An upper bound of the curvature, which sets the step size."""
         raise ValueError(f"{type(self).__name__} has no curvature_bound.")
+
+    def null_predictor(
+        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
+    ) -> np.ndarray:
+        """The predictor without columns, at which a run with an intercept begins.
+
+        Estimates leave rows out of the run, not of its start: it should be rounded so
+        coarsely that a row hardly ever changes it.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_rows, n_outputs)
+        weights : ndarray of shape (n_rows, 1)
+            With a sum of one.
+        offset : ndarray of shape (n_rows, 1)
+            Known parts of the predictors.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs,)
+        """
+        return np.zeros(target.shape[1])
 
     def reported(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """The loss of a row as paths report it: ``reported_factor`` times the value."""
@@ -322,10 +357,124 @@ class SmoothedHinge(Loss):
 
 
 @dataclass(frozen=True)
-class Poisson(Loss):
-    """Half the Poisson deviance under a log link, exp(z) - y z + y log y - y."""
+class Expectile(Loss):
+    """The squared error, weighed by ``level`` above the prediction, 1 - level below.
 
-    name = "half Poisson deviance"
+    l(y, z) = |level - 1(y < z)| (y - z)^2 (Newey & Powell 1987, "Asymmetric least
+    squares estimation and testing").
+    """
+
+    name = "expectile loss"
+    is_of_residual = True
+    level: float = 0.5
+
+    def __post_init__(self):
+        _check_level(self.level)
+
+    def _weight(self, residual):
+        return np.where(residual > 0, self.level, 1 - self.level).astype(residual.dtype)
+
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        residual = target - predictor
+        return self._weight(residual) * residual**2
+
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        residual = target - predictor
+        return -2 * self._weight(residual) * residual
+
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        return 2 * self._weight(target - predictor)
+
+    def curvature_bound(self, target: np.ndarray) -> float:
+        return 2 * max(self.level, 1 - self.level)
+
+    def null_predictor(
+        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
+    ) -> np.ndarray:
+        return _rounded_quantiles(target - offset, weights, self.level)
+
+
+@dataclass(frozen=True)
+class SmoothedQuantile(Loss):
+    """The pinball loss of a quantile, rounded over residuals up to ``smoothing``.
+
+    With r = y - z: (level - 1/2) r + |r| / 2 where |r| >= smoothing, and (level - 1/2)
+    r + (r^2 / smoothing + smoothing) / 4 below: the mean of the pinball loss over
+    uniform shifts of r by at most ``smoothing`` (Fernandes, Guerre & Horta 2021,
+    "Smoothing quantile regressions").
+    """
+
+    name = "smoothed pinball loss"
+    is_of_residual = True
+    level: float = 0.5
+    smoothing: float = 1.0
+
+    def __post_init__(self):
+        _check_level(self.level)
+        if not 0 < self.smoothing < np.inf:
+            raise ValueError(f"smoothing must be positive, got {self.smoothing}.")
+
+    @property
+    def scale(self) -> float:
+        """The length on which the derivative rises."""
+        return self.smoothing
+
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        residual = target - predictor
+        size = np.abs(residual)
+        rounded = 0.5 * (size**2 / self.smoothing + self.smoothing)
+        size = np.where(size < self.smoothing, rounded, size)
+        return (self.level - 0.5) * residual + 0.5 * size
+
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        share = np.clip((predictor - target) / self.smoothing, -1, 1)
+        return 0.5 * share - (self.level - 0.5)
+
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        inside = np.abs(target - predictor) < self.smoothing
+        return inside.astype(predictor.dtype) / (2 * self.smoothing)
+
+    def curvature_bound(self, target: np.ndarray) -> float:
+        return 1 / (2 * self.smoothing)
+
+    def null_predictor(
+        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
+    ) -> np.ndarray:
+        return _rounded_quantiles(target - offset, weights, self.level)
+
+
+def _check_level(level):
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level}.")
+
+
+def _rounded_quantiles(values, weights, level):
+    """A quantile of every column, in whole multiples of about its quartiles' distance.
+
+    Shapes: values (n_rows, n_outputs), weights (n_rows, 1); returned (n_outputs,).
+    """
+    quantiles = np.zeros(values.shape[1])
+    for k, column in enumerate(values.T):
+        order = np.argsort(column)
+        below = np.cumsum(weights[order, 0])
+        # Less some roundings: a row that has been repeated is one with more weight.
+        shares = np.array([0.25, level, 0.75]) - len(order) * np.finfo(float).eps
+        places = np.searchsorted(below, below[-1] * shares)
+        lower, quantile, upper = column[order[np.minimum(places, len(order) - 1)]]
+        # A power of two, which dropping some rows hardly ever moves.
+        unit = np.exp2(np.ceil(np.log2(upper - lower))) if upper > lower else 0
+        quantiles[k] = unit * np.round(quantile / unit) if unit else quantile
+    return quantiles
+
+
+@dataclass(frozen=True)
+class LogLink(Loss):
+    """Half the unit deviance of a mean exp(z), by a subclass for each variance.
+
+    A subclass has the ``variance`` of targets around a mean, beside the functions of
+    every loss.
+    """
+
     target_range = 0.0, np.inf
 
     def mean(self, predictor: np.ndarray) -> np.ndarray:
@@ -334,19 +483,45 @@ class Poisson(Loss):
     def predictor(self, mean: np.ndarray) -> np.ndarray:
         return np.log(mean)
 
+    def variance(self, mean: np.ndarray) -> np.ndarray:
+        """The variance of targets around a mean, up to a factor."""
+        raise ValueError(f"{type(self).__name__} has no variance.")
+
     def spread(self, mean: np.ndarray) -> np.ndarray:
-        return np.sqrt(np.maximum(mean, np.finfo(mean.dtype).tiny))
+        return np.sqrt(self.variance(np.maximum(mean, np.finfo(mean.dtype).tiny)))
+
+    def null_predictor(
+        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
+    ) -> np.ndarray:
+        # The mean, as a power of sixteen: dropping some rows hardly ever moves it.
+        mean = (weights * target).sum(axis=0) / (weights * np.exp(offset)).sum()
+        return np.log(16) * self.rounded(np.log(mean) / np.log(16))
+
+    def rounded(self, exponent: np.ndarray) -> np.ndarray:
+        """The exponent of the mean at which a run starts, a whole number."""
+        return np.round(exponent)
 
     def check_target(self, target: np.ndarray) -> None:
         if (target < 0).any():
             raise ValueError(
-                "Some values of y are negative: Poisson targets are counts or "
-                "nonnegative rates."
+                f"Some values of y are negative: targets of the {self.name} are counts "
+                "or amounts."
             )
-        if not target.any():
+        if not target.any(axis=0).all():
             raise ValueError(
-                "All of y is zero: the Poisson model then has no finite minimum."
+                f"All of y is zero: the {self.name} then has no finite minimum."
             )
+
+
+@dataclass(frozen=True)
+class Poisson(LogLink):
+    """Half the Poisson deviance under a log link, exp(z) - y z + y log y - y."""
+
+    name = "half Poisson deviance"
+    has_bounded_curvature = False
+
+    def variance(self, mean: np.ndarray) -> np.ndarray:
+        return mean
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         constant = xlogy(target, target) - target
@@ -362,6 +537,122 @@ class Poisson(Loss):
         return max(1.0, float(np.max(target)))
 
 
+@dataclass(frozen=True)
+class Gamma(LogLink):
+    """Half the gamma deviance under a log link, y exp(-z) + z - log y - 1."""
+
+    name = "half gamma deviance"
+    has_bounded_curvature = False
+
+    def variance(self, mean: np.ndarray) -> np.ndarray:
+        return mean**2
+
+    def check_target(self, target: np.ndarray) -> None:
+        if (target <= 0).any():
+            raise ValueError(
+                f"Some values of y are zero or negative: the {self.name} needs "
+                "positive targets."
+            )
+
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        return target * np.exp(-predictor) + predictor - np.log(target) - 1
+
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        return 1 - target * np.exp(-predictor)
+
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        return target * np.exp(-predictor)
+
+    def curvature_bound(self, target: np.ndarray) -> float:
+        return float(np.max(target) / np.mean(target))
+
+    def rounded(self, exponent: np.ndarray) -> np.ndarray:
+        # Below the mean the curvature is larger than anywhere on the way.
+        return np.ceil(exponent)
+
+
+@dataclass(frozen=True)
+class Tweedie(LogLink):
+    """Half the Tweedie deviance of a power between 1 and 2, under a log link.
+
+    With p = power: y^(2-p) / ((1-p)(2-p)) - y exp((1-p) z) / (1-p) + exp((2-p) z) /
+    (2-p). Powers above 2 are not convex in z; 1 is :class:`Poisson`, and 2
+    :class:`Gamma`.
+    """
+
+    name = "half Tweedie deviance"
+    has_bounded_curvature = False
+    power: float = 1.5
+
+    def __post_init__(self):
+        if not 1 < self.power < 2:
+            raise ValueError(
+                f"power must be between 1 and 2, got {self.power}: Poisson() is of "
+                "power 1, Gamma() of power 2, and others are not convex in the linear "
+                "predictor."
+            )
+
+    def variance(self, mean: np.ndarray) -> np.ndarray:
+        return mean**self.power
+
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        p, q = 1 - self.power, 2 - self.power
+        of_mean = np.exp(q * predictor) / q - target * np.exp(p * predictor) / p
+        return target**q / (p * q) + of_mean
+
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        p, q = 1 - self.power, 2 - self.power
+        return np.exp(q * predictor) - target * np.exp(p * predictor)
+
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        p, q = 1 - self.power, 2 - self.power
+        return q * np.exp(q * predictor) - p * target * np.exp(p * predictor)
+
+    def curvature_bound(self, target: np.ndarray) -> float:
+        return max(1.0, float(np.max(target)) ** (2 - self.power))
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(LogLink):
+    """Half the deviance of counts with variance m + theta m^2, under a log link.
+
+    With m = exp(z): y log(y / m) - (y + 1 / theta) log((1 + theta y) / (1 + theta m)).
+    """
+
+    name = "half negative binomial deviance"
+    theta: float = 1.0
+
+    def __post_init__(self):
+        if not 0 < self.theta < np.inf:
+            raise ValueError(
+                f"theta must be positive, got {self.theta}: Poisson() is the limit of "
+                "small ones."
+            )
+
+    def variance(self, mean: np.ndarray) -> np.ndarray:
+        return mean + self.theta * mean**2
+
+    def _shifted(self, predictor):
+        """log(theta m)."""
+        return predictor + np.log(self.theta)
+
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        n = target + 1 / self.theta
+        constant = xlogy(target, target) - n * np.log1p(self.theta * target)
+        return constant - target * predictor + n * _softplus(self._shifted(predictor))
+
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        n = target + 1 / self.theta
+        return n * _sigmoid(self._shifted(predictor)) - target
+
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        shifted = self._shifted(predictor)
+        return (target + 1 / self.theta) * _sigmoid(shifted) * _sigmoid(-shifted)
+
+    def curvature_bound(self, target: np.ndarray) -> float:
+        return 0.25 * (float(np.max(target)) + 1 / self.theta)
+
+
 LOSSES = (
     SquaredError(),
     Logistic(),
@@ -370,7 +661,12 @@ LOSSES = (
     PseudoHuber(),
     SquaredHinge(),
     SmoothedHinge(),
+    Expectile(0.8),
+    SmoothedQuantile(0.2),
     Poisson(),
+    Gamma(),
+    Tweedie(1.4),
+    NegativeBinomial(0.5),
 )
 
 

@@ -19,13 +19,16 @@ SINGULAR = 1e-10
 class Problem:
     """The smooth part of an objective, f(b) = sum_i w_i l(y_i, x_i' b), of all targets.
 
+    ``start`` has the coefficients at which a run begins: zeros if None.
+
     Shapes: design (n_rows, n_columns); target (n_rows, n_targets); row_weights (n_rows,
-    1)."""
+    1); start (n_columns, n_targets)."""
 
     design: Design
     target: np.ndarray
     row_weights: np.ndarray
     loss: Loss = field(default_factory=SquaredError)
+    start: np.ndarray | None = None
 
     @property
     def largest_weight(self):
@@ -97,9 +100,9 @@ class Problem:
 
     def least_squares_predictor(self, index):
         """Predictors (n_rows, n_targets) that minimise f over the columns ``index``."""
-        # They are zero unless the loss is quadratic.
+        # They are those of the start unless the loss is quadratic.
         if not (self.loss.is_quadratic and len(index)):
-            return np.zeros_like(self.target)
+            return self.start_predictor
         assert isinstance(self.design, InMemoryDesign)  # only these select columns
         design = self.design.columns(index, self.design.dtype)
         matrix = hessian(design, self.row_weights[:, :, None])[:, 0, :, 0]
@@ -171,9 +174,25 @@ class Problem:
         return design.spectrum()
 
     @cached_property
+    def curvature_bound(self):
+        """The curvature of a row at most, or where it has no bound, on the way."""
+        bound = self.loss.curvature_bound(self.target)
+        if self.loss.has_bounded_curvature:
+            return bound
+        curvature = self.loss.curvature(self.target, self.start_predictor)
+        return max(bound, float(curvature.max()))
+
+    @property
+    def start_predictor(self):
+        """Predictors (n_rows, n_targets) at which a run begins."""
+        if self.start is None:
+            return np.zeros_like(self.target)
+        return self.design.dot(self.start)
+
+    @cached_property
     def smoothness(self):
         design, _ = self.sqrt_weighted()
-        return self.loss.curvature_bound(self.target) * design.top_eigenvalue()
+        return self.curvature_bound * design.top_eigenvalue()
 
 
 def hessian(design, curvature):

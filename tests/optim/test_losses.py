@@ -4,14 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.stats import nbinom
+from sklearn.metrics import mean_tweedie_deviance
 
 from skacv.optim.losses import (
     LOSSES,
+    Expectile,
+    Gamma,
     Logistic,
+    LogLink,
     Loss,
     Multinomial,
+    NegativeBinomial,
     Poisson,
+    SmoothedQuantile,
     SquaredError,
+    Tweedie,
 )
 
 STEP = 1e-6
@@ -34,6 +42,14 @@ def counts(rng):
     return rng.poisson(2.0, (N_ROWS, N_OUTPUTS)).astype(float)
 
 
+def amounts(rng):
+    return rng.gamma(2.0, 1.5, (N_ROWS, N_OUTPUTS))
+
+
+def amounts_or_nothing(rng):
+    return np.where(labels(rng) > 0, amounts(rng), 0)
+
+
 def real(rng):
     return rng.standard_normal((N_ROWS, N_OUTPUTS))
 
@@ -45,7 +61,12 @@ TARGETS = {
     "SquaredHinge": signs,
     "SmoothedHinge": signs,
     "Poisson": counts,
+    "Gamma": amounts,
+    "Tweedie": amounts_or_nothing,
+    "NegativeBinomial": counts,
 }
+# Their curvature has no bound: a bound is of predictions between the start and y.
+UNBOUNDED = [loss for loss in LOSSES if not loss.has_bounded_curvature]
 
 
 def target_of(loss, rng):
@@ -92,8 +113,8 @@ def test_curvature(loss, rng):
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_curvature_is_bounded_and_not_negative(loss, rng):
     target, predictor = target_of(loss, rng), 10 * real(rng)
-    if isinstance(loss, Poisson):  # its bound is of means that the data show
-        predictor = np.minimum(predictor, np.log(target.max()))
+    if loss in UNBOUNDED:
+        predictor = np.log(np.maximum(target, 0.1))
     eigenvalues = np.linalg.eigvalsh(
         every_output(loss, loss.curvature(target, predictor))
     )
@@ -128,7 +149,7 @@ def test_replicas_are_further_axes(loss, rng):
 def test_nothing_overflows_far_out(loss, rng):
     target = target_of(loss, rng)
     far = -800.0 * np.ones_like(target)
-    for predictor in (far, -far) if not isinstance(loss, Poisson) else (far,):
+    for predictor in (far, -far) if loss not in UNBOUNDED else (far / 8, -far / 8):
         for function in (loss.value, loss.derivative, loss.curvature):
             assert np.isfinite(function(target, predictor)).all()
 
@@ -172,3 +193,126 @@ def test_log_loss_to_the_last_digits():
     # A difference that rounds as 800 does.
     found = Logistic().value(1.0, predictor)
     np.testing.assert_allclose(found, expected - predictor, rtol=4e-15, atol=1e-12)
+
+
+DEVIANCES = [(Poisson(), 1), (Tweedie(1.3), 1.3), (Gamma(), 2)]
+
+
+@pytest.mark.parametrize(("loss", "power"), DEVIANCES, ids=str)
+def test_a_log_link_has_half_the_deviance_of_scikit_learn(loss, power, rng):
+    target, predictor = amounts(rng), real(rng)
+    found = 2 * loss.value(target, predictor).mean()
+    mean = loss.mean(predictor)
+    expected = mean_tweedie_deviance(target.ravel(), mean.ravel(), power=power)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_negative_binomial_has_half_the_deviance_of_its_likelihood(rng):
+    loss, target, predictor = NegativeBinomial(0.7), counts(rng), real(rng)
+
+    def log_likelihood(mean):
+        n = 1 / loss.theta
+        return nbinom.logpmf(target, n, n / (n + mean))
+
+    # At a mean of zero only counts of zero have a likelihood, of one.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        best = np.where(target > 0, log_likelihood(target), 0)
+    expected = best - log_likelihood(np.exp(predictor))
+    np.testing.assert_allclose(loss.value(target, predictor), expected, atol=1e-12)
+    mean = np.exp(predictor)
+    n = 1 / loss.theta
+    expected = nbinom.std(n, n / (n + mean))
+    np.testing.assert_allclose(loss.spread(mean), expected)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.8])
+def test_smoothed_quantile_is_the_pinball_loss_of_larger_residuals(level, rng):
+    target, predictor = 3 * real(rng), real(rng)
+    found = SmoothedQuantile(level, 0.25).value(target, predictor)
+    residual = target - predictor
+    pinball = np.maximum(level * residual, (level - 1) * residual)
+    inside = np.abs(residual) < 0.25
+    assert inside.any()
+    np.testing.assert_allclose(found[~inside], pinball[~inside], rtol=1e-12)
+    excess = found[inside] - pinball[inside]
+    assert (excess > 0).all()
+    assert (excess <= 0.25 / 4).all()
+    # The mean of the pinball loss over uniform shifts.
+    shifts = np.linspace(-0.25, 0.25, 20_001)
+    shifted = residual[inside][:, None] + shifts
+    mean = np.maximum(level * shifted, (level - 1) * shifted).mean(axis=1)
+    np.testing.assert_allclose(found[inside], mean, atol=1e-4)
+
+
+def test_expectile_of_a_half_is_half_the_squared_error(rng):
+    target, predictor = real(rng), real(rng)
+    for method in ("value", "derivative", "curvature"):
+        found = getattr(Expectile(0.5), method)(target, predictor)
+        expected = getattr(SquaredError(), method)(target, predictor)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+STARTED = [SmoothedQuantile(0.3), Expectile(0.7), Poisson(), Gamma(), Tweedie(1.5)]
+
+
+@pytest.mark.parametrize("loss", STARTED, ids=str)
+def test_a_run_starts_near_the_best_constant(loss, rng):
+    target = 1000 * rng.gamma(4.0, 1.0, (N_ROWS, 2))
+    weights, offset = np.full((N_ROWS, 1), 1 / N_ROWS), np.zeros((N_ROWS, 1))
+    start = loss.null_predictor(target, weights, offset)
+    constants = np.linspace(*np.quantile(loss.predictor(target), [0.01, 0.99]), 500)
+    of_constants = loss.value(target[:, :, None], constants).mean(axis=0)
+    found = loss.value(target, start[None]).mean(axis=0)
+    at_zero = loss.value(target, np.zeros_like(target)).mean(axis=0)
+    best = of_constants.min(axis=1)
+    assert (found - best < 0.5 * (at_zero - best)).all()
+    rows = np.repeat(np.arange(N_ROWS), 3)
+    repeated = loss.null_predictor(target[rows], weights[rows] / 3, offset[rows])
+    np.testing.assert_allclose(repeated, start, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", STARTED, ids=str)
+def test_a_row_that_is_left_out_hardly_ever_moves_the_start(loss, rng):
+    target = 1000 * rng.gamma(4.0, 1.0, (N_ROWS, 300))
+    weights, offset = np.full((N_ROWS, 1), 1 / N_ROWS), np.zeros((N_ROWS, 1))
+    start = loss.null_predictor(target, weights, offset)
+    without = loss.null_predictor(target[1:], weights[1:], offset[1:])
+    assert np.mean(without != start) < 0.1
+
+
+def test_an_offset_of_a_log_link_divides_targets_of_the_start(rng):
+    exposure = rng.uniform(0.1, 1, (N_ROWS, 1))
+    target = exposure * rng.gamma(4.0, 10.0, (N_ROWS, 1))
+    weights = exposure / exposure.sum()
+    found = Poisson().null_predictor(
+        target, np.full((N_ROWS, 1), 1 / N_ROWS), np.log(exposure)
+    )
+    expected = Poisson().null_predictor(target / exposure, weights, 0 * exposure)
+    np.testing.assert_allclose(found, expected)
+
+
+INVALID = [
+    (lambda: Tweedie(2.5), "power must be between 1 and 2, got 2.5"),
+    (lambda: NegativeBinomial(0.0), "theta must be positive, got 0.0"),
+    (lambda: SmoothedQuantile(1.0), "level must be between 0 and 1, got 1.0"),
+    (lambda: SmoothedQuantile(0.5, 0.0), "smoothing must be positive, got 0.0"),
+    (lambda: Expectile(0.0), "level must be between 0 and 1, got 0.0"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), INVALID)
+def test_numbers_of_a_loss_are_checked(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if isinstance(loss, LogLink)])
+def test_targets_of_a_log_link_are_checked(loss, rng):
+    target = 1 + counts(rng)
+    loss.check_target(target)
+    target[3, 0] = -1
+    with pytest.raises(ValueError, match=f"negative.* the {loss.name}"):
+        loss.check_target(target)
+    message = "zero or negative" if isinstance(loss, Gamma) else "All of y is zero"
+    with pytest.raises(ValueError, match=message):
+        loss.check_target(np.zeros((5, 1)))

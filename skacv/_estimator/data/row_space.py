@@ -23,7 +23,10 @@ class RowSpaceData(ColumnData):
             ones = np.ones((len(coordinates), 1))
             coordinates = np.hstack([coordinates, ones])
         rotated = RowSpaceDesign(coordinates, basis=basis)
-        problem = replace(data.problem, design=rotated)
+        problem, start = replace(data.problem, design=rotated), data.problem.start
+        if start is not None:  # zeros, and an intercept
+            zeros = np.zeros((len(basis.T), start.shape[1]))
+            problem = replace(problem, start=np.vstack([zeros, start[-1:]]))
         return cls(**{**vars(data), "problem": problem})
 
     @property

@@ -248,7 +248,11 @@ def column_data(samples, encoded, fit_intercept, standardize=False):
         center = design.center
         offset = row_weights.T @ target
         target = target - offset
-    problem = Problem(design, target, row_weights, loss)
+    start = None
+    if has_constant:
+        start = np.zeros((design.shape[1], target.shape[1]))
+        start[-1] = loss.null_predictor(target, row_weights, np.zeros_like(row_weights))
+    problem = Problem(design, target, row_weights, loss, start)
     return ColumnData(
         problem=problem,
         observed=problem,

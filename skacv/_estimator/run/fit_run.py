@@ -285,11 +285,11 @@ def begin_fit(estimator, X, y, sample_weight, params, distances=None):
 
 
 def new_run(kind, model, task, source, params, settings):
-    """A new run: its data, its plan, and its start, at zero or at the last record."""
+    """A new run: its data, its plan, and its start, new or at the last record."""
     data, folds, groups = source.problem(model, task, params)
     problem, spec = data.problem, task.spec
     shape, done = (problem.design.shape[1], problem.target.shape[1]), []
-    start = np.zeros((1, *shape))
+    start = np.zeros((1, *shape)) if problem.start is None else problem.start[None]
     if task.recorded is not None:
         start, done = starting_point(task.recorded, data)
     plan, side_runs = spec.plan(data, task.seed, folds), None

@@ -191,7 +191,7 @@ class InRandomBatches(Solver):
         n_rows = len(problem.target)
         size = min(self.batch_size, n_rows)
         norms = problem.design.squared_row_norms() * problem.row_weights[:, 0]
-        largest = n_rows * problem.loss.curvature_bound(problem.target) * norms.max()
+        largest = n_rows * problem.curvature_bound * norms.max()
         apart = (n_rows - size) / (size * (n_rows - 1))
         expected = float((1 - apart) * problem.smoothness + apart * largest)
         return super().step_size(curvature, problem, schedule, 2 * expected)

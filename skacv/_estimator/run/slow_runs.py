@@ -38,7 +38,7 @@ def warn_of_uneven_columns(
     small = np.quantile(squares, 0.25, method="lower")
     if squares.max() <= ratio**2 * small:
         return
-    curvature = problem.loss.curvature_bound(problem.target) * small
+    curvature = problem.curvature_bound * small
     covered = trajectory.followed_by(Shares(np.array([curvature]))).current[0]
     if covered < share:
         ratio = np.sqrt(squares.max() / small)
