@@ -26,7 +26,9 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
     TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
 )
 from skacv.kernel import eigenpro
 from skacv.kernel.kernels import Gaussian
@@ -169,6 +171,8 @@ LINEAR = [
     (TrajectoryHuberRegressor(max_iter=30, cv=3), "y"),
     (TrajectoryPoissonRegressor(max_iter=30), "count"),
     (TrajectoryPoissonRegressor(max_iter=5, solver="newton"), "count"),
+    (TrajectoryTweedieRegressor(max_iter=30), "count"),
+    (TrajectoryQuantileRegressor(max_iter=30), "y"),
     (TrajectoryLogisticRegression(max_iter=20, cv=3), "two"),
     (TrajectoryLogisticRegression(max_iter=5, solver="sgd"), "three"),
     (TrajectoryLinearSVC(max_iter=20), "two"),

@@ -14,6 +14,8 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
+    TrajectoryTweedieRegressor,
 )
 from skacv.risk.cost import RunCost, method_for
 from tests.runs import run_of
@@ -38,6 +40,8 @@ MODELS = [
     TrajectoryHuberRegressor(),
     TrajectoryPoissonRegressor(),
     TrajectoryPoissonRegressor(solver="newton"),
+    TrajectoryTweedieRegressor(),
+    TrajectoryQuantileRegressor(solver="sgd"),
 ]
 
 

@@ -24,13 +24,16 @@ from skacv import (
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
+    TrajectoryGammaRegressor,
     TrajectoryGroupLasso,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
     TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
 )
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -50,6 +53,9 @@ ESTIMATORS = [
     TrajectoryLinearSVC(**FEW),
     TrajectoryHuberRegressor(**FEW),
     TrajectoryPoissonRegressor(),
+    TrajectoryGammaRegressor(),
+    TrajectoryTweedieRegressor(**FEW),
+    TrajectoryQuantileRegressor(**FEW),
     KernelEigenProRegressor(),
     KernelEigenProClassifier(),
     RecursiveFeatureMachineRegressor(n_rounds=1),

@@ -18,6 +18,8 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
+    TrajectoryTweedieRegressor,
 )
 from skacv.optim.arrays import design_of
 from skacv.optim.contraction import Shares
@@ -43,6 +45,8 @@ LINEAR = [
     TrajectoryLogisticRegression(solver="sgd"),
     TrajectoryLinearSVC(),
     TrajectoryPoissonRegressor(),
+    TrajectoryTweedieRegressor(),
+    TrajectoryQuantileRegressor(),
 ]
 CURVED = LINEAR[4:]
 UNEVEN = "limits the step size"

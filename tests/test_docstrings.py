@@ -86,13 +86,13 @@ def test_parameters_are_those_of_init_with_types_and_defaults(cls):
 )
 def test_fitted_attributes_are_those_of_fits(cls, rng):
     X = pd.DataFrame(rng.standard_normal((60, 3)), columns=["a", "b", "c"])
-    y = rng.poisson(np.exp(X["a"] / 2))
+    y = 1 + rng.poisson(np.exp(X["a"] / 2))
     there = set()
     made = cls(*MADE_OF.get(cls.__name__, []))
     for model in [made, *OTHER_MODELS.get(cls.__name__, [])]:
         names = SETTINGS.keys() & model.get_params(deep=False).keys()
         model.set_params(**{name: SETTINGS[name] for name in names})
-        model.fit(X, y > 0 if is_classifier(model) else y)
+        model.fit(X, y > 1 if is_classifier(model) else y)
         public = [
             name for name in dir(model) if re.fullmatch(r"[a-zA-Z]\w*[^_]_", name)
         ]
@@ -109,7 +109,11 @@ def test_fitted_attributes_are_those_of_fits(cls, rng):
 LINEAR = "cv n_jobs verbose risk_row_scales tol max_iter fit_intercept warm_start"
 SAME = [
     (skacv.TrajectoryLasso, "IterativeRidge TrajectoryElasticNet TrajectoryGroupLasso"),
-    (skacv.TrajectoryPoissonRegressor, "TrajectoryHuberRegressor"),
+    (
+        skacv.TrajectoryPoissonRegressor,
+        "TrajectoryHuberRegressor TrajectoryGammaRegressor TrajectoryTweedieRegressor "
+        "TrajectoryQuantileRegressor",
+    ),
     (skacv.TrajectoryLogisticRegression, "TrajectoryLinearSVC"),
 ]
 

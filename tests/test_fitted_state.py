@@ -33,13 +33,16 @@ from skacv import (
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
+    TrajectoryGammaRegressor,
     TrajectoryGroupLasso,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
     TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
 )
 from tests.cases import covering, first
 from tests.internals import OfOneIterate
@@ -59,6 +62,9 @@ MODELS = {
     "group lasso": TrajectoryGroupLasso(groups=np.arange(N_COLUMNS) // 2, **RUN),
     "huber": TrajectoryHuberRegressor(**RUN),
     "poisson": TrajectoryPoissonRegressor(solver="newton", **RUN),
+    "gamma": TrajectoryGammaRegressor(0.1, **RUN),
+    "tweedie": TrajectoryTweedieRegressor("path", loo=False, risk=False, **RUN),
+    "quantile": TrajectoryQuantileRegressor(**RUN),
     "logistic": TrajectoryLogisticRegression("path", **RUN),
     "svc": TrajectoryLinearSVC(**RUN),
     "regressor": TrajectoryRegressor(**RUN),
@@ -109,7 +115,7 @@ def drawn(name, container="rows", seed=0):
     if is_classifier(model):
         y = (X[:, 0] + rng.standard_normal(N_ROWS) > 0).astype(int)
     else:
-        y = rng.poisson(np.exp(0.3 * X[:, 0])).astype(float)
+        y = 1.0 + rng.poisson(np.exp(0.3 * X[:, 0]))
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     weights = rng.uniform(0.5, 2, N_ROWS)

@@ -65,7 +65,9 @@ OTHER = {
     "patience": (1, {"max_iter": 100}),
     "penalty": ("elasticnet", {"alpha": 0.1}),
     "penalty_weights": ([1.0, 0.0, 2.0, 3.0], {"alpha": 0.1}),
+    "power": (1.2, {}),
     "power_t": (0.5, {"solver": "sgd"}),
+    "quantile": (0.7, {}),
     "random_state": (5, {"batch_size": 30, "loo": 10, "solver": "sgd"}),
     "risk": (False, {"risk": True}),
     "risk_row_scales": (False, {"risk": True}),
@@ -85,6 +87,12 @@ LOSSES = {
     "TrajectoryLinearSVC": "smoothed_hinge",
     "KernelEigenProClassifier": "log",
 }
+# What makes targets of some estimators out of real ones.
+POSITIVE = {
+    "TrajectoryPoissonRegressor": lambda y: np.abs(np.rint(y)),
+    "TrajectoryTweedieRegressor": lambda y: np.maximum(y, 0),
+    "TrajectoryGammaRegressor": np.abs,
+}
 # Keywords of where and how a fit is computed, which the fit does not depend on: other
 # tests are of them.
 HOW = {"n_jobs", "time_limit", "verbose", "warm_start"}
@@ -96,7 +104,7 @@ def table(rng, model, n_rows=60):
     signal = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(n_rows) + 1
     if is_classifier(model):
         return X, (signal > 0).astype(int)
-    return X, np.abs(np.rint(signal)) if "Poisson" in type(model).__name__ else signal
+    return X, POSITIVE.get(type(model).__name__, np.asarray)(signal)
 
 
 def observed(model):

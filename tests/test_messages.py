@@ -34,13 +34,16 @@ from skacv import (
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
+    TrajectoryGammaRegressor,
     TrajectoryGroupLasso,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
     TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
 )
 from skacv._compat import StrOptions
 from tests.runs import assert_same_summary
@@ -311,6 +314,9 @@ CHOOSING = [
     IterativeRidge(),
     TrajectoryHuberRegressor(),
     TrajectoryPoissonRegressor(),
+    TrajectoryGammaRegressor(),
+    TrajectoryTweedieRegressor(),
+    TrajectoryQuantileRegressor(),
     TrajectoryLogisticRegression(),
     TrajectoryLinearSVC(),
     TrajectoryClassifier(),

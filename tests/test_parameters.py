@@ -18,7 +18,9 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
     TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
 )
 
 WITH_RISK = [
@@ -37,6 +39,8 @@ ALL = [
     TrajectoryLinearSVC(),
     TrajectoryHuberRegressor(),
     TrajectoryPoissonRegressor(),
+    TrajectoryTweedieRegressor(),
+    TrajectoryQuantileRegressor(),
     TrajectoryRegressor(0.1, loss="huber", risk=False),
     TrajectoryClassifier(),
     KernelEigenProRegressor(),

@@ -17,6 +17,7 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
 )
 from skacv.model_selection import RecordsTrajectory
 
@@ -28,6 +29,7 @@ OTHERS = [
     TrajectoryLinearSVC(),
     TrajectoryHuberRegressor(),
     TrajectoryPoissonRegressor(),
+    TrajectoryQuantileRegressor(),
     KernelEigenProRegressor(),
     KernelEigenProClassifier(),
 ]

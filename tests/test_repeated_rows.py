@@ -23,6 +23,7 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
 )
 
 N_ROWS = 60
@@ -38,6 +39,7 @@ MODELS = {
     "no intercept": IterativeRidge(0.0, fit_intercept=False, **GD),
     "huber": TrajectoryHuberRegressor(alpha=0.1, scale=1.0, **GD),
     "poisson": TrajectoryPoissonRegressor(alpha=0.1, **GD),
+    "quantile": TrajectoryQuantileRegressor(alpha=0.1, smoothing=0.3, **GD),
     "logistic": TrajectoryLogisticRegression(C=1.0, **GD),
     "logistic newton": TrajectoryLogisticRegression(
         C=1.0, solver="newton", max_iter=6, loo=False

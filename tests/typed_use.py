@@ -29,13 +29,16 @@ from skacv import (
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
+    TrajectoryGammaRegressor,
     TrajectoryGroupLasso,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
     TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
     approximate_loo,
 )
 from skacv.exceptions import SeparationWarning, SmallTrainingSetsWarning
@@ -54,15 +57,21 @@ from skacv.optim.design import ColumnDesign, Design
 from skacv.optim.families import Grouped, GroupL2, Weighted
 from skacv.optim.losses import (
     LOSSES,
+    Expectile,
+    Gamma,
     Huber,
     Logistic,
+    LogLink,
     Loss,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     PseudoHuber,
     SmoothedHinge,
+    SmoothedQuantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
 from skacv.optim.penalties import (
     L1,
@@ -143,6 +152,10 @@ def regressors() -> list[RecordsTrajectory]:
         TrajectoryGroupLasso(0.1, groups=[0, 0, 1, 1]).fit(X, Y),
         TrajectoryHuberRegressor(0.1, epsilon=1.5, scale=1.0).fit(X, Y),
         TrajectoryPoissonRegressor(0.1).fit(X, counts),
+        TrajectoryGammaRegressor(0.1, solver="newton").fit(X, 1 + counts),
+        TrajectoryTweedieRegressor(0.1, power=1.2).fit(X, counts),
+        TrajectoryQuantileRegressor(0.1, quantile=0.9, smoothing=0.5).fit(X, Y),
+        TrajectoryRegressor(0.1, loss="expectile").fit(X, Y),
         TrajectoryRegressor(0.1, loss=Huber(), penalty=L1(1.0), loo=False).fit(X, Y),
         KernelEigenProRegressor("laplacian", gamma=0.1, max_iter=5).fit(X, Y),
     ]
@@ -317,6 +330,8 @@ class Wide(SquaredError):
 def parts() -> tuple[tuple[Loss, ...], tuple[Penalty, ...], tuple[Schedule, ...]]:
     """Losses, penalties and schedules, beside those that are listed."""
     losses = SquaredError(), Logistic(), Multinomial(), Poisson(), PseudoHuber(2.0)
+    links: tuple[LogLink, ...] = Gamma(), Tweedie(1.2), NegativeBinomial(0.5)
+    quantiles = SmoothedQuantile(0.9, smoothing=0.1), Expectile(0.9)
     hinges, own = (SmoothedHinge(0.1), SquaredHinge()), Wide()
     uniform: tuple[Uniform, ...] = (Own(1.0), L1(1.0), MCP(1.0), SCAD(1.0))
     more = Zero(), ElasticNet(1.0, l1_ratio=0.2), Weighted(L1(1.0), np.ones(4))
@@ -327,7 +342,7 @@ def parts() -> tuple[tuple[Loss, ...], tuple[Penalty, ...], tuple[Schedule, ...]
     batches = StochasticGradient(0.1, 0.5, 60, 10, 0), RandomBatches(0.1, 60, 10, 0)
     print(len(LOSSES), len(PENALTIES), len(SCHEDULES))
     return (
-        (*losses, *hinges, own),
+        (*losses, *links, *quantiles, *hinges, own),
         (*uniform, *more, signed, grouped),
         (*schedules, *newton, *batches),
     )

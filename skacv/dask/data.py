@@ -1,6 +1,6 @@
 """From rows in Dask collections to a problem on workers, and back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import add
 
 import dask
@@ -22,6 +22,7 @@ from .._estimator.data.training_data import (
     column_data,
 )
 from ..optim.blocks import MEMORY_BYTES, n_per_block
+from ..optim.losses import LogLink, Loss
 from ..risk.held_out_rows import LeaveOutRule
 from .block_sums import add_moments, block_moments, squares_of
 from .folds import LabelCounts, number_folds
@@ -135,11 +136,13 @@ def _on_workers(spec, groups, moments, n_folds, coder, sample, spreads):
     weight = float(means.weight[0])
     is_null = moments.largest[0] == (moments.least[0] if is_centered else 0)
     is_null &= is_centered or moments.least[0] == 0
+    start = _start(sample.problem, groups, means) if has_constant else None
     problem = ProblemOnWorkers(
         design=RepresentedDesign(groups.n_columns + has_constant),
         target=sample.problem.target,
         row_weights=None,
         loss=sample.problem.loss,
+        start=start,
         groups=groups,
         rule=LeaveOutRule(refits_intercept=is_centered, is_sum=spec.strengths.is_sum),
         has_constant=has_constant,
@@ -162,11 +165,27 @@ def _on_workers(spec, groups, moments, n_folds, coder, sample, spreads):
         has_constant=has_constant,
         center=center,
         columns=sample.columns,
-        observed=sample.problem,
+        observed=replace(sample.problem, start=start),
         fits=fold_fits(problem, folds),
         fold_weights=folds.weight / weight,
         coder=coder,
     )
+
+
+def _start(problem, groups, means):
+    """Coefficients at which a run begins, as of a problem in memory."""
+    loss, start = problem.loss, np.zeros_like(problem.start)
+    if isinstance(loss, LogLink):  # it begins near the mean
+        target, weights = means.target.T, np.ones((1, 1))
+    elif type(loss).null_predictor is Loss.null_predictor:
+        return start
+    else:
+        parts = groups.sum(lambda block: [(block.y, block.weight)], combine=add)
+        target, weights = (np.concatenate(part) for part in zip(*parts))
+        target, weights = target[weights > 0], weights[weights > 0][:, None]
+        weights /= weights.sum()
+    start[-1] = loss.null_predictor(target, weights, np.zeros_like(weights))
+    return start
 
 
 def _column_names(groups):

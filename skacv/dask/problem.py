@@ -16,7 +16,7 @@ import numpy as np
 from .._estimator.data.standardized import Standardized
 from ..optim.design import Design, top_eigenvalue
 from ..optim.fits import Iterate
-from ..optim.problem import SINGULAR, Problem
+from ..optim.problem import SINGULAR, Problem, largest_curvature
 from ..risk.held_out_rows import LeaveOutRule
 from .block_sums import (
     HalfSquare,
@@ -143,9 +143,9 @@ class ProblemOnWorkers(Problem):
 
     def least_squares_predictor(self, index):
         """Predictors of the minimum of f over some columns, as in memory."""
-        coef = np.zeros((self.design.shape[1], self.target.shape[1]))
         if not (self.loss.is_quadratic and len(index)):
-            return coef
+            return self.start_predictor
+        coef = np.zeros((self.design.shape[1], self.target.shape[1]))
         columns = np.zeros((len(coef), len(index)))
         columns[index, np.arange(len(index))] = 1
         gram = FitsOnWorkers(self).gram_dot(columns)[index]
@@ -153,11 +153,25 @@ class ProblemOnWorkers(Problem):
         coef[index] = -np.linalg.lstsq(gram, gradient, rcond=SINGULAR)[0]
         return coef
 
+    @property
+    def start_predictor(self):
+        """The coefficients at which a run begins, which represent its predictors."""
+        if self.start is None:
+            return np.zeros((self.design.shape[1], self.target.shape[1]))
+        return self.start
+
+    @cached_property
+    def curvature_bound(self):
+        """The curvature of a row at most, as of a problem in memory."""
+        # It is that of the least target, or of the largest. Columns are zero at first.
+        first = 0.0 if self.start is None else self.start[-1]
+        mean = self.means.target[:, 0]
+        return largest_curvature(self.loss, self.target_range, mean, first)
+
     @cached_property
     def smoothness(self):
         """Lipschitz constant of the gradient of f."""
-        bound = self.loss.curvature_bound(self.target_range)
-        return bound * FitsOnWorkers(self).top_eigenvalue()
+        return self.curvature_bound * FitsOnWorkers(self).top_eigenvalue()
 
 
 class FitsOnWorkers:

@@ -305,7 +305,8 @@ class TrajectoryGammaRegressor(LogLinkRegressor):
     Notes
     -----
     A run begins with the intercept at the logarithm of the mean target, which is
-    rounded to a power of 16: it is nearly always the same whichever rows are left out.
+    rounded up to a power of four: it is nearly always the same whichever rows are left
+    out.
 
     References
     ----------
@@ -456,9 +457,8 @@ class TrajectoryQuantileRegressor(CurvedRegressor):
     quantile : float, default=0.5
         Between 0 and 1.
     smoothing : float or "auto", default="auto"
-        In units of y. "auto" is the bandwidth of [4]_ for few columns, sqrt(q (1 - q))
-        (log(n) / n)^(2/5) for n rows, at least 0.05, times the scale of y: 1.4826 times
-        the median distance from its median.
+        In units of y. "auto" is a tenth of the scale of y: 1.4826 times the median
+        distance from its median.
     {fit_intercept, standardize, solver, max_iter, tol, step_size, batch_size, power_t}
     {risk, risk_row_scales, loo, loo_correction, cv, keep_data, warm_start, n_jobs}
     {random_state, verbose}
@@ -468,6 +468,9 @@ class TrajectoryQuantileRegressor(CurvedRegressor):
     {coef_, coef_path_, objective_path_}
     smoothing_ : float
         The length used, in units of y.
+    risk_residual_path_ : LowRankPath
+        Targets minus ``risk_prediction_path_``, as low-rank factors ``temporal``
+        (n_iter_ + 1, n_modes) and ``spatial`` (n_modes, n_rows).
     {train_path_, risk_path_, loo_path_, cv_path_, n_iter_, n_features_in_}
 
     All other attributes are those of :class:`TrajectoryPoissonRegressor`.
@@ -481,8 +484,6 @@ class TrajectoryQuantileRegressor(CurvedRegressor):
     References
     ----------
     {Luo, Tan, Gower}
-    .. [4] He, Pan, Tan and Zhou (2023), "Smoothed quantile regression with large-scale
-           inference", Journal of Econometrics, section 5.
 
     Examples
     --------
@@ -540,8 +541,6 @@ class TrajectoryQuantileRegressor(CurvedRegressor):
     def _loss_of(self, target, weights):
         smoothing = self.smoothing
         if smoothing == "auto":
-            spread = np.sqrt(self.quantile * (1 - self.quantile))
-            rate = spread * (np.log(len(target)) / len(target)) ** 0.4
-            smoothing = max(0.05, rate) * scale_of(target[:, 0], weights)
+            smoothing = 0.1 * scale_of(target[:, 0], weights)
         loss = SmoothedQuantile(float(self.quantile), float(smoothing))
         return loss, {"smoothing_": float(smoothing)}

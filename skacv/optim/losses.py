@@ -62,7 +62,7 @@ class Loss:
         Whether it depends only on the target minus the predictor.
     has_bounded_curvature : bool
         Whether no curvature exceeds ``curvature_bound``. Otherwise this is the largest
-        one at predictions that equal the targets, or their mean.
+        one at predictions that equal the targets.
     name : str
         Name of the loss in figures.
     scale : float
@@ -493,12 +493,14 @@ class LogLink(Loss):
     def null_predictor(
         self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
     ) -> np.ndarray:
-        # The mean, as a power of sixteen: dropping some rows hardly ever moves it.
+        # The mean, as a power of sixteen: dropping some rows hardly ever moves it. Of a
+        # sample of the rows it may be zero.
         mean = (weights * target).sum(axis=0) / (weights * np.exp(offset)).sum()
-        return np.log(16) * self.rounded(np.log(mean) / np.log(16))
+        mean = np.maximum(mean, np.finfo(float).tiny)
+        return np.log(16) * self._rounded(np.log(mean) / np.log(16))
 
-    def rounded(self, exponent: np.ndarray) -> np.ndarray:
-        """The exponent of the mean at which a run starts, a whole number."""
+    def _rounded(self, exponent: np.ndarray) -> np.ndarray:
+        """The exponent of the mean at which a run starts: a whole number."""
         return np.round(exponent)
 
     def check_target(self, target: np.ndarray) -> None:
@@ -564,11 +566,12 @@ class Gamma(LogLink):
         return target * np.exp(-predictor)
 
     def curvature_bound(self, target: np.ndarray) -> float:
-        return float(np.max(target) / np.mean(target))
+        return 1.0
 
-    def rounded(self, exponent: np.ndarray) -> np.ndarray:
-        # Below the mean the curvature is larger than anywhere on the way.
-        return np.ceil(exponent)
+    def _rounded(self, exponent: np.ndarray) -> np.ndarray:
+        # Below the mean the curvature is larger than anywhere on the way, and far above
+        # it there is next to none: powers of four.
+        return np.ceil(2 * exponent) / 2
 
 
 @dataclass(frozen=True)

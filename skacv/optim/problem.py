@@ -176,11 +176,8 @@ class Problem:
     @cached_property
     def curvature_bound(self):
         """The curvature of a row at most, or where it has no bound, on the way."""
-        bound = self.loss.curvature_bound(self.target)
-        if self.loss.has_bounded_curvature:
-            return bound
-        curvature = self.loss.curvature(self.target, self.start_predictor)
-        return max(bound, float(curvature.max()))
+        mean = (self.row_weights * self.target).sum(axis=0) / self.row_weights.sum()
+        return largest_curvature(self.loss, self.target, mean, self.start_predictor)
 
     @property
     def start_predictor(self):
@@ -193,6 +190,21 @@ class Problem:
     def smoothness(self):
         design, _ = self.sqrt_weighted()
         return self.curvature_bound * design.top_eigenvalue()
+
+
+def largest_curvature(loss, target, mean, start_predictor):
+    """The curvature of a row at most, or where it has no bound, on the way of a run.
+
+    On the way are the start, a prediction of the mean, and those that equal the
+    targets. Shapes: target (n_rows, n_outputs); mean (n_outputs,); start_predictor
+    (n_rows or 1, n_outputs).
+    """
+    largest = loss.curvature_bound(target)
+    if not loss.has_bounded_curvature:
+        for predictor in (start_predictor, loss.predictor(mean)):
+            predictor = np.broadcast_to(predictor, target.shape)
+            largest = max(largest, float(loss.curvature(target, predictor).max()))
+    return largest
 
 
 def hessian(design, curvature):

@@ -16,13 +16,16 @@ from skacv import (
     IterativeRidge,
     TrajectoryClassifier,
     TrajectoryElasticNet,
+    TrajectoryGammaRegressor,
     TrajectoryGroupLasso,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
     TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
 )
 from skacv.optim.losses import PseudoHuber
 
@@ -43,6 +46,8 @@ REGRESSORS = [
     TrajectoryGroupLasso(groups=np.repeat(np.arange(5), 4), alpha=0.1, max_iter=20),
     TrajectoryHuberRegressor(max_iter=20, cv=3),
     TrajectoryRegressor(loss=PseudoHuber(), max_iter=20, cv=3),
+    TrajectoryRegressor(0.01, loss="expectile", max_iter=20, cv=3),
+    TrajectoryQuantileRegressor(quantile=0.8, max_iter=20, cv=3),
 ]
 CLASSIFIERS = [
     TrajectoryLogisticRegression(max_iter=25, cv=4),
@@ -150,10 +155,22 @@ def test_classifiers(estimator, n_classes, weighted, X, y, rng):
     np.testing.assert_array_equal(found.classes_, expected.classes_)
 
 
-def test_counts(X, y, rng):
-    counts = rng.poisson(np.exp(0.1 * (y - y.mean()))).astype(float)
-    estimator = TrajectoryPoissonRegressor(max_iter=25, cv=3)
-    assert_same_run(*fits(estimator, X, counts), rtol=1e-9)
+AMOUNTS = [
+    TrajectoryPoissonRegressor(max_iter=25, cv=3),
+    TrajectoryGammaRegressor(max_iter=25, cv=3),
+    TrajectoryTweedieRegressor("path", max_iter=3, cv=3),
+    TrajectoryGammaRegressor(max_iter=25, fit_intercept=False),
+    TrajectoryRegressor(0.1, loss="negative_binomial", max_iter=25, cv=3),
+]
+
+
+@pytest.mark.filterwarnings("ignore:The last iterate predicts worse than a constant")
+@pytest.mark.parametrize("unit", [1, 1000])
+@pytest.mark.parametrize("estimator", AMOUNTS, ids=repr)
+def test_counts_and_amounts(estimator, unit, X, y, rng):
+    counts = unit * (1.0 + rng.poisson(np.exp(0.1 * (y - y.mean()))))
+    weights = rng.integers(0, 4, N) / 2
+    assert_same_run(*fits(estimator, X, counts, weights), rtol=1e-9)
 
 
 def test_several_targets(X, y, rng):

@@ -3,14 +3,23 @@
 import numpy as np
 from scipy.special import xlogy
 from sklearn.base import clone
-from sklearn.linear_model import HuberRegressor, LogisticRegression, PoissonRegressor
+from sklearn.linear_model import (
+    GammaRegressor,
+    HuberRegressor,
+    LogisticRegression,
+    PoissonRegressor,
+    TweedieRegressor,
+)
 from sklearn.svm import LinearSVC
 
 from skacv import (
+    TrajectoryGammaRegressor,
     TrajectoryHuberRegressor,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryQuantileRegressor,
+    TrajectoryTweedieRegressor,
 )
 
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -31,6 +40,8 @@ def drawn(kind, rng, shape=(60, 6)):
         "classes": lambda: labels(signal, rng) + labels(X[:, 2] - 0.5, rng),
         "real": lambda: signal + 0.5 * rng.standard_t(2, shape[0]),
         "counts": lambda: rng.poisson(np.exp(0.5 * signal)),
+        "amounts": lambda: rng.gamma(2.0, np.exp(0.5 * signal) / 2),
+        "some": lambda: rng.poisson(np.exp(0.5 * signal)) * rng.gamma(2, 1, shape[0]),
     }
     y = targets[kind]()
     if kind in CLASSES:  # every one twice at least, one of them with a row left out
@@ -71,6 +82,8 @@ MODELS = {
     "svc_classes": (TrajectoryLinearSVC(0.3), "classes"),
     "huber": (TrajectoryHuberRegressor(0.5, scale=0.7), "real"),
     "poisson": (TrajectoryPoissonRegressor(0.1), "counts"),
+    "gamma": (TrajectoryGammaRegressor(0.1), "amounts"),
+    "tweedie": (TrajectoryTweedieRegressor(0.1, power=1.4), "some"),
 }
 COUNTERPARTS = {
     "binary": logistic(0.3, 0),
@@ -84,6 +97,10 @@ COUNTERPARTS = {
     "svc_classes": svc(0.3),
     "huber": HuberRegressor(alpha=0.5, tol=1e-9, max_iter=10_000),
     "poisson": PoissonRegressor(alpha=0.1, tol=1e-9, max_iter=10_000),
+    "gamma": GammaRegressor(alpha=0.1, tol=1e-9, max_iter=10_000),
+    "tweedie": TweedieRegressor(
+        alpha=0.1, power=1.4, link="log", tol=1e-9, max_iter=10_000
+    ),
 }
 NEWTON = {
     "binary_newton": (TrajectoryLogisticRegression(0.3, solver="newton"), "binary"),
@@ -92,11 +109,19 @@ NEWTON = {
         "classes",
     ),
     "poisson_newton": (TrajectoryPoissonRegressor(0.1, solver="newton"), "counts"),
+    "gamma_newton": (TrajectoryGammaRegressor(0.1, solver="newton"), "amounts"),
 }
 MODELS |= NEWTON
 COUNTERPARTS |= {name: COUNTERPARTS[name.split("_")[0]] for name in NEWTON}
-SMOOTHED = (TrajectoryLinearSVC(0.3, loss="smoothed_hinge"), "binary")
-ALL = {**MODELS, "smoothed": SMOOTHED}
+# Those that scikit-learn does not have.
+OWN = {
+    "smoothed": (TrajectoryLinearSVC(0.3, loss="smoothed_hinge"), "binary"),
+    "quantile": (
+        TrajectoryQuantileRegressor(0.1, quantile=0.4, smoothing=0.5),
+        "real",
+    ),
+}
+ALL = MODELS | OWN
 
 
 def model_of(name, **params):
@@ -122,6 +147,15 @@ def loss(name, y, predictions, classes=None):
         return total - chosen
     if name == "poisson":
         return predictions - y * np.log(predictions) + xlogy(y, y) - y
+    if name == "gamma":
+        return y / predictions - np.log(y / predictions) - 1
+    if name == "tweedie":
+        of_mean = predictions**0.6 / 0.6 + y * predictions**-0.4 / 0.4
+        return of_mean - y**0.6 / (0.4 * 0.6)
+    if name == "quantile":
+        residual = y - predictions
+        rounded = np.where(np.abs(residual) < 0.5, residual**2 + 0.25, np.abs(residual))
+        return -0.1 * residual + 0.5 * rounded
     if name == "huber":
         residual, threshold = np.abs(y - predictions), 1.35 * 0.7
         beyond = threshold * residual - threshold**2 / 2

@@ -27,12 +27,14 @@ def counts_below_zero(y):
         ("binary", lambda y: np.linspace(0, 1, len(y)), "[Uu]nknown label type"),
         ("poisson", counts_below_zero, "negative"),
         ("poisson", np.zeros_like, "zero"),
+        ("gamma", lambda y: np.where(y > 1, y, 0), "needs positive targets"),
+        ("tweedie", counts_below_zero, "negative"),
         ("huber", lambda y: np.where(y > 0, np.nan, y), "NaN"),
     ],
 )
 def test_bad_targets_change_nothing(name, spoil, message, rng):
     X, y = drawn(ALL[name][1], rng)
-    model = model_of(name, max_iter=5).fit(X, y)
+    model = model_of(name, max_iter=20).fit(X, y)
     before = dict(vars(model))
     with pytest.raises(ValueError, match=message):
         model.fit(X, spoil(y))

@@ -86,7 +86,7 @@ def test_leave_one_out_is_that_of_refits_with_more_rows_than_columns(
 
 
 # Between the kinks of their derivatives linearising is exact.
-WITH_KINKS = ("svc", "svc_classes", "smoothed", "huber")
+WITH_KINKS = ("svc", "svc_classes", "smoothed", "huber", "quantile")
 
 
 @covering(name=ALL, fit_intercept=[True, False])
@@ -154,7 +154,7 @@ def test_path_of_strengths_begins_where_nothing_moves(rng):
     assert model.coef_.any()
 
 
-@pytest.mark.parametrize("name", ["binary", "multinomial", "svc", "huber", "poisson"])
+@pytest.mark.parametrize("name", ["binary", "multinomial", "svc", "huber", "gamma"])
 def test_warm_start_equals_one_longer_run(name, rng):
     X, y = drawn(ALL[name][1], rng)
     whole = model_of(name, max_iter=30, tol=0, loo=True, cv=3).fit(X, y)

@@ -44,6 +44,7 @@ SCORED = [
     ("svc", "roc_auc"),
     ("svc_classes", "accuracy"),
     ("poisson", "neg_mean_poisson_deviance"),
+    ("gamma", "neg_mean_gamma_deviance"),
     ("huber", "neg_median_absolute_error"),
 ]
 
@@ -102,7 +103,7 @@ def test_in_a_pipeline_and_grid_search_on_pandas(rng):
 
 
 @pytest.mark.parametrize("shape", [(40, 4), (16, 20)])
-@pytest.mark.parametrize("name", ["huber", "poisson"])
+@pytest.mark.parametrize("name", ["huber", "poisson", "gamma"])
 def test_jackknife_plus_of_curved_losses(name, shape, rng):
     """From the replicas' coefficients, on the scale of the predictions."""
     X, y = drawn(ALL[name][1], rng, shape)
@@ -114,9 +115,9 @@ def test_jackknife_plus_of_curved_losses(name, shape, rng):
             for fitted, _ in LeaveOneOut().split(X)
         ]
     )
-    # Counts spread as the root of their mean, and are not negative.
-    spread = np.sqrt if name == "poisson" else np.ones_like
-    least = 0 if name == "poisson" else -np.inf
+    # Counts spread as the root of their mean, amounts as the mean; none is negative.
+    spreads = {"poisson": np.sqrt, "gamma": np.abs}
+    spread, least = spreads.get(name, np.ones_like), 0 if name in spreads else -np.inf
     held_out_mean = model.loo_prediction_path_[-1]
     residuals = (np.abs(held_out_mean - y) / spread(held_out_mean))[:, None]
     widths = residuals * spread(replicas)
