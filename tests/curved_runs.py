@@ -5,14 +5,19 @@ from scipy.special import expit
 
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import (
+    Expectile,
+    Gamma,
     Huber,
     Logistic,
+    LogLink,
     Multinomial,
     Poisson,
     PseudoHuber,
     SmoothedHinge,
+    SmoothedQuantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
 from skacv.optim.problem import Problem
@@ -35,6 +40,10 @@ LOSSES = [
     SmoothedHinge(0.5),
     PseudoHuber(),
     SquaredError(),
+    Gamma(),
+    Tweedie(1.5),
+    Expectile(0.8),
+    SmoothedQuantile(0.3),
 ]
 NONE = Zero()
 PENALTIES = [NONE, SquaredL2(0.05), L1(0.02), ElasticNet(0.03, 0.5)]
@@ -50,6 +59,8 @@ def drawn(loss, n, p, rng, n_outputs=1, scale=1.0):
         return X, np.eye(3)[(signal + rng.gumbel(size=signal.shape)).argmax(axis=1)]
     if isinstance(loss, Poisson):
         return X, rng.poisson(np.exp(0.4 * signal)).astype(float)
+    if isinstance(loss, LogLink):
+        return X, rng.gamma(2, np.exp(0.4 * signal) / 2)
     if loss.labels == (0.0, 1.0):
         return X, (rng.random(signal.shape) < expit(signal)).astype(float)
     if isinstance(loss, (SquaredHinge, SmoothedHinge)):

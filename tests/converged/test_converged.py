@@ -18,12 +18,17 @@ from skacv.converged.randomised import Probes, randomized_leverages, truncated_m
 from skacv.optim.arrays import design_of
 from skacv.optim.families import Weighted, except_last
 from skacv.optim.losses import (
+    Expectile,
+    Gamma,
     Huber,
     Logistic,
     Multinomial,
+    NegativeBinomial,
     Poisson,
+    SmoothedQuantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
 from skacv.optim.problem import Problem
@@ -44,6 +49,13 @@ def targets(loss, scores, rng):
         "Logistic": lambda: labels,
         "SquaredHinge": lambda: 2 * labels - 1,
         "Poisson": lambda: rng.poisson(np.exp(np.clip(scores[:, :1], -2, 2))),
+        "Gamma": lambda: rng.gamma(2, np.exp(np.clip(scores[:, :1], -2, 2))),
+        "Tweedie": lambda: labels * rng.gamma(2, np.exp(np.clip(scores[:, :1], -2, 2))),
+        "NegativeBinomial": lambda: rng.poisson(
+            np.exp(np.clip(scores[:, :1], -2, 2)) * rng.gamma(2, 0.5, labels.shape)
+        ),
+        "SmoothedQuantile": lambda: scores[:, :1] + rng.standard_t(2, labels.shape),
+        "Expectile": lambda: scores[:, :1] + rng.standard_t(2, labels.shape),
         "Multinomial": lambda: np.eye(N_CLASSES)[best],
     }[type(loss).__name__]().astype(float)
 
@@ -147,6 +159,11 @@ LOSSES = [
     SquaredHinge(),
     Poisson(),
     Multinomial(),
+    Gamma(),
+    Tweedie(1.5),
+    NegativeBinomial(0.5),
+    SmoothedQuantile(0.3),
+    Expectile(0.8),
 ]
 
 

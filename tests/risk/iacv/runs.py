@@ -8,13 +8,18 @@ from scipy.special import expit
 from skacv.optim.arrays import design_of
 from skacv.optim.families import except_last
 from skacv.optim.losses import (
+    Expectile,
+    Gamma,
     Huber,
     Logistic,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     SmoothedHinge,
+    SmoothedQuantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.problem import Problem
@@ -38,7 +43,14 @@ def targets_of(loss, signal, rng):
         ],
         SquaredHinge: lambda: 2.0 * positive - 1,
         SmoothedHinge: lambda: 2.0 * positive - 1,
+        SmoothedQuantile: lambda: signal + rng.standard_t(2, signal.shape),
+        Expectile: lambda: signal + rng.standard_t(2, signal.shape),
         Poisson: lambda: rng.poisson(np.exp(0.5 * signal)).astype(float),
+        NegativeBinomial: lambda: rng.poisson(
+            np.exp(0.5 * signal) * rng.gamma(2, 0.5, signal.shape)
+        ).astype(float),
+        Gamma: lambda: rng.gamma(2, np.exp(0.5 * signal) / 2),
+        Tweedie: lambda: positive * rng.gamma(2, np.exp(0.5 * signal)),
     }
     return drawn[type(loss)]()
 

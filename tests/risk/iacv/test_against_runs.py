@@ -9,13 +9,18 @@ from scipy import sparse
 from skacv.optim.blocks import blocks
 from skacv.optim.families import except_last
 from skacv.optim.losses import (
+    Expectile,
+    Gamma,
     Huber,
     Logistic,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     SmoothedHinge,
+    SmoothedQuantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
 from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
@@ -176,6 +181,11 @@ CURVED = [
     (Huber(), 0.15, 0.2),
     (SquaredHinge(), 0.25, 0.3),
     (SmoothedHinge(), 0.9, 0.7),
+    (Gamma(), 0.1, 0.05),
+    (Tweedie(1.5), 0.1, 0.05),
+    (NegativeBinomial(0.5), 0.1, 0.05),
+    (Expectile(0.8), 0.25, 0.3),
+    (SmoothedQuantile(0.3), 0.9, 0.7),
 ]
 
 
