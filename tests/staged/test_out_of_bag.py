@@ -168,6 +168,7 @@ def simulated(rng, n_rows, of_classes):
     return X, signal + 0.7 * rng.standard_normal(n_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "loss"),
     [
