@@ -13,7 +13,7 @@ from .._estimator.parameters import set_parameters
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
 from .._estimator.run.plan import Strengths
 from .._typing import RandomState, Standardize
-from ..optim.losses import Gamma, Huber, Poisson, SmoothedQuantile, Tweedie
+from ..optim.losses import Gamma, Huber, Poisson, SmoothedQuantile, tweedie
 from ..records.descriptors import recorded
 from ._bases import SMOOTH_PATH, CurvedRegressor
 
@@ -426,11 +426,6 @@ class TrajectoryTweedieRegressor(LogLinkRegressor):
 
     def _loss_of(self, target, weights):
         return tweedie(self.power), {}
-
-
-def tweedie(power):
-    """The loss of a Tweedie power from 1 to 2."""
-    return {1: Poisson(), 2: Gamma()}.get(power) or Tweedie(float(power))
 
 
 @documented(

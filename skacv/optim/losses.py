@@ -615,6 +615,13 @@ class Tweedie(LogLink):
         return max(1.0, float(np.max(target)) ** (2 - self.power))
 
 
+def tweedie(power: float) -> LogLink:
+    """The loss of a Tweedie power from 1 to 2."""
+    if power in (1, 2):
+        return Poisson() if power == 1 else Gamma()
+    return Tweedie(float(power))
+
+
 @dataclass(frozen=True)
 class NegativeBinomial(LogLink):
     """Half the deviance of counts with variance m + theta m^2, under a log link.

@@ -13,10 +13,9 @@ from .._compat import class_weights
 from .._estimator.data.checks import check_columns
 from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, n_per_block
-from ..optim.losses import Poisson, SquaredError
+from ..optim.losses import Gamma, Poisson, SquaredError
 from .losses import (
     AbsoluteError,
-    HalfDeviance,
     LogLoss,
     Pinball,
     WrongLabel,
@@ -108,7 +107,7 @@ class StagedAdapter(ABC):
     regression: dict = {
         "absolute_error": judged_by(AbsoluteError),
         "poisson": judged_by(Poisson),
-        "gamma": judged_by(HalfDeviance),
+        "gamma": judged_by(Gamma),
         "quantile": judged_by(Pinball, level=("quantile", 0.5)),
     }
     classification: dict = {}

@@ -30,7 +30,7 @@ from ..kernel import (
 )
 from ..optim import costs
 from ..optim.blocks import MEMORY_BYTES
-from ..optim.losses import Huber, Poisson
+from ..optim.losses import Gamma, Huber, Poisson
 from .adapter import (
     ADAPTERS,
     PATIENCE_IN_PASSES,
@@ -44,7 +44,7 @@ from .adapter import (
 from .catboost_boosters import CatBoost
 from .gradient_boosting import HistBoosting, PlainBoosting
 from .lightgbm_boosters import LightGBM
-from .losses import EpsilonInsensitive, HalfDeviance, judged_by, tweedie
+from .losses import EpsilonInsensitive, deviance, judged_by
 from .xgboost_boosters import XGBoost
 
 
@@ -369,9 +369,9 @@ class Iterations(SnapshotAdapter):
             case linear_model.PoissonRegressor():
                 return Poisson()
             case linear_model.GammaRegressor():
-                return HalfDeviance()
+                return Gamma()
             case linear_model.TweedieRegressor(power=power):
-                return tweedie(power)
+                return deviance(power)
         return super().regression_loss()
 
     def at(self, t):

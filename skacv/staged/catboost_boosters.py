@@ -12,19 +12,18 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from .._estimator.data.checks import check_columns
-from ..optim.losses import Huber, Poisson, SquaredError
+from ..optim.losses import Expectile, Huber, Poisson, SquaredError
 from .boosters import SumsOfLeaves
 from .losses import (
     AbsoluteError,
     AbsolutePower,
-    Expectile,
     Focal,
-    HalfDeviance,
     LogCosh,
     LogLoss,
     OneVersusRest,
     Pinball,
     RelativeError,
+    deviance,
     judged_by,
 )
 
@@ -116,7 +115,7 @@ class CatBoost(SumsOfLeaves):
         "MAPE": judged_by(RelativeError),
         "RMSPE": judged_by(partial(RelativeError, exponent=2.0)),
         "Poisson": judged_by(Poisson),
-        "Tweedie": judged_by(HalfDeviance, power=("variance_power", None)),
+        "Tweedie": judged_by(deviance, power=("variance_power", None)),
     }
     classification = {
         "Logloss": judged_by(LogLoss),

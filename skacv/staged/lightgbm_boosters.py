@@ -8,13 +8,12 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from .._compat import _num_samples
-from ..optim.losses import Huber, Poisson, SquaredError
+from ..optim.losses import Gamma, Huber, Poisson, SquaredError
 from .adapter import PATIENCE_IN_TREES
 from .boosters import SumsOfLeaves, Updated
 from .losses import (
     AbsoluteError,
     Fair,
-    HalfDeviance,
     LogLoss,
     LogLossOfIntensities,
     LogLossOfLabels,
@@ -22,8 +21,8 @@ from .losses import (
     OneVersusRest,
     Pinball,
     RelativeError,
+    deviance,
     judged_by,
-    tweedie,
 )
 
 # Names of objectives.
@@ -99,8 +98,8 @@ class LightGBM(Updated, SumsOfLeaves):
         "fair": judged_by(Fair, c=("fair_c", 1.0)),
         "quantile": judged_by(Pinball, level=("alpha", 0.9)),
         "poisson": judged_by(Poisson),
-        "gamma": judged_by(HalfDeviance),
-        "tweedie": judged_by(tweedie, power=("tweedie_variance_power", 1.5)),
+        "gamma": judged_by(Gamma),
+        "tweedie": judged_by(deviance, power=("tweedie_variance_power", 1.5)),
         **dict.fromkeys({"binary", *CROSS_ENTROPY}, judged_by(LogLossOfLabels)),
         **dict.fromkeys(INTENSITY, judged_by(LogLossOfIntensities)),
     }

@@ -1,15 +1,16 @@
 """Losses of rows as functions of predictions, which estimators minimise.
 
-Deviances are halved, as the losses of scikit-learn's estimators and of our Poisson
-regression are. Predictors are predictions on the scale of y, or for classes their
-probabilities; only ``Poisson`` has the logarithm of the mean.
+Deviances are halved, as the losses of scikit-learn's estimators and of our linear
+models are. Predictors are predictions on the scale of y, or for classes their
+probabilities; losses with a log link, of ``skacv.optim``, have the logarithm of the
+mean.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..optim.losses import Loss, Poisson, SquaredError
+from ..optim.losses import Loss, SquaredError, tweedie
 
 
 def judged_by(loss, **fields):
@@ -67,18 +68,6 @@ class Pinball(Loss):
     def value(self, target, predictor):
         error = target - predictor
         return np.maximum(self.level * error, (self.level - 1) * error)
-
-
-@dataclass(frozen=True)
-class Expectile(Loss):
-    """The squared error, weighed by ``level`` above the prediction, 1 - level below."""
-
-    level: float = 0.5
-    name = "expectile loss"
-
-    def value(self, target, predictor):
-        error = target - predictor
-        return np.where(error > 0, self.level, 1 - self.level) * error**2
 
 
 @dataclass(frozen=True)
@@ -175,54 +164,38 @@ class OfSignedRoots(Loss):
 
 @dataclass(frozen=True)
 class HalfDeviance(Loss):
-    """Half the Tweedie deviance of a power above 1; 2 is the gamma deviance."""
+    """Half the Tweedie deviance of a power above 2, which no linear model here has."""
 
-    power: float = 2.0
+    power: float
+    name = "half Tweedie deviance"
     target_range = 0.0, np.inf
 
-    @property
-    def name(self):
-        """Its name in figures."""
-        return f"half {'gamma' if self.power == 2 else 'Tweedie'} deviance"
-
     def check_target(self, target):
-        if self.power >= 2 and (target <= 0).any():
+        if (target <= 0).any():
             raise ValueError(
-                "Some values of y are zero or negative: the gamma deviance, and the "
-                "Tweedie deviance from power 2 on, needs positive targets."
-            )
-        if (target < 0).any():
-            raise ValueError(
-                "Some values of y are negative: the Tweedie deviance needs "
-                "nonnegative targets."
-            )
-        if not target.any():
-            raise ValueError(
-                "All of y is zero: the Tweedie model then has no finite minimum."
+                "Some values of y are zero or negative: the Tweedie deviance from "
+                "power 2 on needs positive targets."
             )
 
     def value(self, target, predictor):
-        p = self.power
-        if p == 2:
-            return target / predictor - np.log(target / predictor) - 1
-        constant = np.power(target, 2 - p) / ((1 - p) * (2 - p))
-        of_mean = predictor ** (2 - p) / (2 - p) - target * predictor ** (1 - p) / (
-            1 - p
-        )
-        return constant + of_mean
+        p, q = 1 - self.power, 2 - self.power
+        constant = np.power(target, q) / (p * q)
+        return constant + predictor**q / q - target * predictor**p / p
 
     def spread(self, mean):
         return np.maximum(mean, np.finfo(mean.dtype).tiny) ** (self.power / 2)
 
 
-def tweedie(power):
-    """The loss of a Tweedie power; those of the normal distribution and of counts."""
+def deviance(power):
+    """The loss of a Tweedie power; 0 is that of the normal distribution."""
     if power < 0 or 0 < power < 1:
         raise ValueError(
             f"Stages cannot be evaluated by the Tweedie deviance of power {power:g}: "
             "use power 0, or 1 and above."
         )
-    return {0: SquaredError(), 1: Poisson()}.get(power) or HalfDeviance(power)
+    if power == 0:
+        return SquaredError()
+    return tweedie(power) if power <= 2 else HalfDeviance(power)
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,16 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import is_classifier
 
-from ..optim.losses import Poisson, PseudoHuber, SquaredError
+from ..optim.losses import Expectile, Gamma, Poisson, PseudoHuber, SquaredError
 from .boosters import Updated, add_first_class
 from .losses import (
     AbsoluteError,
-    Expectile,
-    HalfDeviance,
     LogLoss,
     LogLossOfLabels,
     Pinball,
     SquaredLogError,
+    deviance,
     judged_by,
-    tweedie,
 )
 
 # Objectives of which sums of trees are read; others change them first.
@@ -60,8 +58,8 @@ class XGBoost(Updated):
         "reg:logistic": judged_by(LogLossOfLabels),
         "binary:logistic": judged_by(LogLossOfLabels),
         "count:poisson": judged_by(Poisson),
-        "reg:gamma": judged_by(HalfDeviance),
-        "reg:tweedie": judged_by(tweedie, power=("tweedie_variance_power", 1.5)),
+        "reg:gamma": judged_by(Gamma),
+        "reg:tweedie": judged_by(deviance, power=("tweedie_variance_power", 1.5)),
     }
     classification = {
         "binary:logistic": judged_by(LogLoss),

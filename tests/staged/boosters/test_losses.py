@@ -8,9 +8,9 @@ from sklearn.metrics import (
 )
 
 from skacv import Staged
-from skacv.optim.losses import Huber, Poisson, PseudoHuber, SquaredError
+from skacv.optim.losses import Gamma, Huber, Poisson, PseudoHuber, SquaredError, Tweedie
 from skacv.staged.adapters import staged_adapter_of
-from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball, RelativeError
+from skacv.staged.losses import AbsoluteError, Pinball, RelativeError
 from tests.internals import loss_name
 
 from .cases import booster, named, table
@@ -53,7 +53,7 @@ def test_stages_are_judged_by_the_loss_of_their_trees(name, settings):
         (
             "LGBMRegressor",
             {"objective": "tweedie", "tweedie_variance_power": 1.2},
-            HalfDeviance(1.2),
+            Tweedie(1.2),
         ),
         (
             "LGBMRegressor",
@@ -63,10 +63,10 @@ def test_stages_are_judged_by_the_loss_of_their_trees(name, settings):
         (
             "CatBoostRegressor",
             {"loss_function": "Tweedie:variance_power=1.2"},
-            HalfDeviance(1.2),
+            Tweedie(1.2),
         ),
         ("LGBMRegressor", {"application": "poisson"}, Poisson()),
-        ("LGBMRegressor", {"objective_type": "gamma"}, HalfDeviance(2.0)),
+        ("LGBMRegressor", {"objective_type": "gamma"}, Gamma()),
         ("XGBRegressor", {"objective": "reg:pseudohubererror"}, PseudoHuber(1.0)),
         (
             "XGBRegressor",
@@ -108,11 +108,23 @@ def test_several_quantiles_are_refused(name, settings):
         (
             "CatBoostRegressor",
             {"loss_function": "Tweedie:variance_power=1.5"},
-            "the Tweedie deviance needs nonnegative targets",
+            "y are negative: targets of the half Tweedie deviance",
         ),
-        ("LGBMRegressor", {"objective": "tweedie"}, "the Tweedie deviance needs"),
-        ("LGBMRegressor", {"objective": "gamma"}, "y are zero or negative: the gamma"),
-        ("XGBRegressor", {"objective": "reg:gamma"}, "zero or negative: the gamma"),
+        (
+            "LGBMRegressor",
+            {"objective": "tweedie"},
+            "targets of the half Tweedie deviance",
+        ),
+        (
+            "LGBMRegressor",
+            {"objective": "gamma"},
+            "y are zero or negative: the half gamma",
+        ),
+        (
+            "XGBRegressor",
+            {"objective": "reg:gamma"},
+            "zero or negative: the half gamma",
+        ),
     ],
     ids=named,
 )

@@ -28,7 +28,12 @@ from sklearn.metrics import (
 from sklearn.model_selection import KFold, PredefinedSplit
 from sklearn.tree import DecisionTreeClassifier
 
-from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
+from skacv import (
+    Staged,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryGammaRegressor,
+    TrajectoryPoissonRegressor,
+)
 from skacv.staged import losses
 from skacv.staged.fits import StagedFit
 from tests.internals import rows_of_staged_run
@@ -307,27 +312,37 @@ def test_half_deviances_are_those_of_metrics(rng):
     from sklearn.metrics import mean_tweedie_deviance
 
     y, mean = rng.gamma(2.0, size=(2, 30)) + 0.1
-    for power in (1.2, 1.5, 2.0):
-        cost = losses.HalfDeviance(power).reported(y[:, None], mean[:, None])
+    for power in (0, 1, 1.2, 2, 2.5, 3.0):
+        loss = losses.deviance(power)
+        cost = loss.reported(y[:, None], loss.predictor(mean[:, None]))
+        cost = cost if power else cost / 2  # the squared error is no half
         expected = mean_tweedie_deviance(y, mean, power=power) / 2
         np.testing.assert_allclose(cost.mean(), expected)
 
 
-def test_poisson_losses_of_trees_and_of_linear_models_are_one(data, rng):
+LINEAR_AND_TREES = {
+    "poisson": (TrajectoryPoissonRegressor(0.1, max_iter=50), mean_poisson_deviance),
+    "gamma": (TrajectoryGammaRegressor(0.1, max_iter=50), mean_gamma_deviance),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR_AND_TREES)
+def test_losses_of_trees_and_of_linear_models_are_one(name, data, rng):
     X, _ = data
-    counts = rng.poisson(np.exp(X[:, 0]))
-    linear = TrajectoryPoissonRegressor(0.1, max_iter=50)
-    members = [("linear", linear), ("trees", boosted(loss="poisson"))]
+    mean = np.exp(X[:, 0])
+    counts = rng.poisson(mean) if name == "poisson" else 100 * rng.gamma(3.0, mean)
+    linear, deviance = LINEAR_AND_TREES[name]
+    members = [("linear", clone(linear)), ("trees", boosted(loss=name))]
     model = TrajectoryEarlyStoppingCV(members, cv=KFold(3), rule="blend")
     model.fit(X, counts)
     for name, member in model.members_.items():
         found = member.cv_prediction_path_[member.iteration_]
-        expected = mean_poisson_deviance(counts, found) / 2
+        expected = deviance(counts, found) / 2
         assert model.member_paths_[name].min() == pytest.approx(expected)
     weights = model.weights_
     blend = sum(
         weights[name] * member.cv_prediction_path_[member.iteration_]
         for name, member in model.members_.items()
     )
-    expected = mean_poisson_deviance(counts, blend) / 2
+    expected = deviance(counts, blend) / 2
     assert model.best_score_ == pytest.approx(expected)
