@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, is_classifier
+from sklearn.metrics import r2_score
 from sklearn.utils import check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 
+from ..._compat import on_host
 from ...optim.arrays import design_of
-from ...optim.losses import SquaredError
+from ...optim.losses import LogLink, SquaredError
 from ...optim.namespaces import dtype_of, is_on_device
 from ...records.descriptors import recorded
-from ..collections import block_by_block, staged_block_by_block
+from ..collections import block_by_block, is_collection, staged_block_by_block
 from ..data.checks import validate_target, validate_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validate_samples
 from ..devices import convert_to, of_rows
@@ -211,6 +213,44 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
     def _predict_from(self, response):
         return self._prediction(response, self._loss)
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """R^2 of the predictions; of a loss with a log link, the D^2 by that loss.
+
+        D^2 is one minus the mean loss over that of a prediction of the mean of y, as of
+        :class:`sklearn.linear_model.PoissonRegressor`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        float
+            At most one; negative where the mean predicts better.
+        """
+        prediction, loss = self.predict(X), self._loss
+        if not isinstance(loss, LogLink):
+            return r2_score(y, prediction, sample_weight=sample_weight)
+        y, prediction = (
+            np.asarray(part) if is_collection(part) else on_host(part)
+            for part in (y, prediction)
+        )
+        y = validate_target(y, of_classes=False)
+        check_consistent_length(prediction, y)
+        target, weights = self._target(y), validate_weights(sample_weight, len(y))
+        loss.check_target(target)
+        mean = np.average(target, axis=0, weights=weights)
+        error, of_mean = (
+            np.average(loss.value(target, loss.predictor(each))[:, 0], weights=weights)
+            for each in (prediction[:, None], mean)
+        )
+        return float(1 - error / of_mean)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

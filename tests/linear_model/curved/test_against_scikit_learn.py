@@ -1,12 +1,20 @@
 """Estimators of curved losses converge to scikit-learn's models."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.metrics import log_loss
+from sklearn.linear_model import QuantileRegressor
+from sklearn.metrics import log_loss, mean_pinball_loss, r2_score
 
-from skacv import TrajectoryHuberRegressor, TrajectoryLogisticRegression
+from skacv import (
+    TrajectoryHuberRegressor,
+    TrajectoryLogisticRegression,
+    TrajectoryQuantileRegressor,
+)
 from tests.cases import covering
 
 from .models import (
@@ -128,6 +136,51 @@ def test_recorded_paths_are_those_of_predictions(name, rng):
     assert name in NEWTON or objective[2] < objective[1]
     has_memory = model.get_params().get("solver") not in ("sgd", "newton")
     assert hasattr(model, "risk_path_") == has_memory
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma", "tweedie", "huber"])
+def test_scores_are_those_of_scikit_learn(name, rng):
+    """The share of the deviance that is explained, or R^2."""
+    X, y = drawn(MODELS[name][1], rng)
+    weights = rng.integers(0, 3, len(y)).astype(float)
+    theirs = clone(COUNTERPARTS[name]).fit(X, y)
+    ours = model_of(name, max_iter=20, loo=False).fit(X, y)
+    # At the same coefficients, not at the minimum.
+    theirs.coef_, theirs.intercept_ = ours.coef_, ours.intercept_
+    if name != "huber":
+        of_r2 = r2_score(y, ours.predict(X), sample_weight=weights)
+        assert abs(ours.score(X, y, weights) - of_r2) > 1e-3
+    for own in (None, weights):
+        found, expected = (model.score(X, y, own) for model in (ours, theirs))
+        assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_pinball_loss_is_that_of_scikit_learn_but_for_its_corner(rng):
+    X, y = drawn("real", rng, (200, 3))
+    theirs = QuantileRegressor(quantile=0.7, alpha=0).fit(X, y)
+    ours = TrajectoryQuantileRegressor(0, quantile=0.7, smoothing=0.02, **TIGHT)
+    ours.fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.03)
+    pinball = partial(mean_pinball_loss, y, alpha=0.7)
+    gap = pinball(ours.predict(X)) - pinball(theirs.predict(X))
+    assert 0 <= gap < 1e-3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_smoothed_quantiles_are_minima(weighted, rng):
+    """By a solver that knows only the values."""
+    X, y = drawn("real", rng)
+    weights = rng.uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
+    model = model_of("quantile", **TIGHT).fit(X, y, sample_weight=weights)
+
+    def objective(coef):
+        losses = loss("quantile", y, X @ coef[:-1] + coef[-1])
+        return np.average(losses, weights=weights) + 0.05 * coef[:-1] @ coef[:-1]
+
+    best = minimize(objective, np.zeros(7), method="BFGS", options={"gtol": 1e-8})
+    found = np.append(model.coef_, model.intercept_)
+    np.testing.assert_allclose(found, best.x, atol=1e-5)
+    assert model.objective_path_[-1] == pytest.approx(best.fun, rel=1e-10)
 
 
 def test_newton_converges_quadratically(rng):
