@@ -18,7 +18,7 @@ from .._estimator.delegation import last_step, samplers_of
 from .._estimator.devices import convert_to_numpy
 from .._typing import RandomState
 from .._warnings import warn
-from ..optim.losses import Logistic, Multinomial, Poisson
+from ..optim.losses import Logistic, LogLink, Multinomial
 from ..risk.held_out_rows import mean_with_error
 from .fitted_models import adapter_of
 from .hinge import HingeModel, support_stays
@@ -39,7 +39,7 @@ COUPLED = {
 }
 # Losses whose curvature changes without jumps: of others a second step by the same
 # Hessian says nothing.
-SMOOTHLY_CURVED = Logistic, Multinomial, Poisson
+SMOOTHLY_CURVED = Logistic, Multinomial, LogLink
 CURVED = {**COUPLED, "randomized": randomized_leverages}
 
 
@@ -54,8 +54,9 @@ class ApproximateLOO:
         ``decision_function`` for classifiers.
     loss : ndarray of shape (n_samples,)
         Loss of these predictions: the loss that the model was fitted with, unweighted
-        (for least squares the squared error, for counts half the Poisson deviance, for
-        Huber half the squared residual near zero).
+        (for least squares the squared error, of labels -1 and 1 for
+        ``RidgeClassifier``; for counts and amounts half the deviance; for Huber half
+        the squared residual near zero).
     mean : float
         Mean of the loss, weighted by ``sample_weight``; with ``method="randomized"``
         corrected for the bias from the probes.
@@ -154,13 +155,15 @@ def approximate_loo(
 
     Notes
     -----
-    Supported are ``Ridge``, ``Lasso``, ``ElasticNet``, ``LogisticRegression`` and their
-    ``CV`` variants, ``LinearSVC``, ``SVC(kernel="linear")``, ``HuberRegressor`` and
-    ``PoissonRegressor`` of scikit-learn, linear models of skacv run to convergence, and
-    subclasses. Balanced class weights, the scale of ``HuberRegressor``, an alpha chosen
-    by cross-validation and the other steps of a pipeline are not re-estimated without
-    each row. "alo" uses the nonzero coefficients under an l1 penalty. "randomized" is
-    not available for several classes in one model.
+    Supported are ``Ridge``, ``RidgeClassifier``, ``Lasso``, ``ElasticNet``,
+    ``LogisticRegression`` and their ``CV`` variants, ``LinearRegression``,
+    ``KernelRidge``, ``LinearSVC``, ``SVC(kernel="linear")``, ``HuberRegressor``,
+    ``PoissonRegressor``, ``GammaRegressor`` and ``TweedieRegressor`` of scikit-learn,
+    linear models of skacv run to convergence, and subclasses. Ridge and least squares,
+    also of labels and of kernels, are exact. Balanced class weights, the scale of
+    ``HuberRegressor``, an alpha chosen by cross-validation and the other steps of a
+    pipeline are not re-estimated without each row. "alo" uses the nonzero coefficients
+    under an l1 penalty. "randomized" is not available for several classes in one model.
 
     References
     ----------

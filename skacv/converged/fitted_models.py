@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn import linear_model
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC, LinearSVC
 
 from .._compat import class_weights
@@ -21,12 +23,14 @@ from ..optim.arrays import design_of
 from ..optim.constant import WithConstant
 from ..optim.families import except_last
 from ..optim.losses import (
+    Gamma,
     Huber,
     Logistic,
     Multinomial,
     Poisson,
     SquaredError,
     SquaredHinge,
+    tweedie,
 )
 from ..optim.penalties import L1, ElasticNet, SquaredL2
 from ..optim.problem import Problem
@@ -111,11 +115,40 @@ def line_of(estimator, X, n_outputs):
 
 
 def ridge(estimator, X, y, weights):
-    """||y - X b||^2 + alpha ||b||^2, a penalty for every target."""
+    """||y - X b||^2 + alpha ||b||^2, a penalty for every target; none by default."""
     _refuse_positive(estimator)
     target = y.reshape(len(y), -1)
     line = line_of(estimator, X, target.shape[1])
-    strengths = np.asarray(parameter_of(estimator, "alpha"), float) / weights.sum()
+    alpha = parameter_of(estimator, "alpha", 0.0)
+    return _ridges(line, target, weights, alpha)
+
+
+def kernel_ridge(estimator, X, y, weights, rounding=1e-10):
+    """A ridge regression on features whose products are the kernel, no intercept."""
+    kernel, params = estimator.kernel, estimator.kernel_params or {}
+    if not callable(kernel):
+        names = "gamma", "degree", "coef0"
+        params = {name: getattr(estimator, name) for name in names}
+    matrix = pairwise_kernels(X, metric=kernel, filter_params=True, **params)
+    dual = estimator.dual_coef_.reshape(len(estimator.dual_coef_), -1)
+    if matrix.shape != (len(dual), len(dual)):
+        raise ValueError(
+            f"X has {X.shape[0]} rows, but KernelRidge was fitted to {len(dual)}."
+        )
+    values, vectors = np.linalg.eigh(matrix)
+    if values[0] < -rounding * np.abs(values).max():
+        raise ValueError(
+            f"KernelRidge is supported with positive semidefinite kernels only, but "
+            f"that of {kernel!r} has a negative eigenvalue on these rows."
+        )
+    roots = np.sqrt(np.clip(values, 0, None))
+    line = LinearPredictor(vectors * roots, roots[:, None] * (vectors.T @ dual), None)
+    return _ridges(line, y.reshape(len(y), -1), weights, estimator.alpha)
+
+
+def _ridges(line, target, weights, alpha):
+    """Models of the squared error with a penalty for every target."""
+    strengths = np.asarray(alpha, float) / weights.sum()
     strengths = np.broadcast_to(strengths, target.shape[1]).tolist()
     penalties = [line.spare_intercept(SquaredL2(strength)) for strength in strengths]
     model = line.to_converged_model(target, weights, SquaredError(), penalties[0])
@@ -153,15 +186,33 @@ def huber(estimator, X, y, weights):
     return [line.to_converged_model(y[:, None], weights, loss, penalty)]
 
 
-def poisson(estimator, X, y, weights):
-    """The mean form; predictions are the means exp(x'b)."""
-    if (y < 0).any():
-        raise ValueError(
-            f"y has negative values, which {type(estimator).__name__} does not support."
-        )
+def generalized_linear(estimator, X, y, weights):
+    """The mean form of half a deviance, which a subclass of scikit-learn names."""
+    target, loss = y[:, None], _loss_of_deviance(estimator)
+    loss.check_target(target)
     line, shares = line_of(estimator, X, 1), weights / weights.sum()
-    penalty = line.spare_intercept(SquaredL2(float(estimator.alpha)))
-    return [line.to_converged_model(y[:, None], weights, Poisson(), penalty, shares)]
+    # An l1 norm is in scikit-learn from 1.10 on.
+    l1_ratio = float(getattr(estimator, "l1_ratio", None) or 0.0)
+    penalty = line.spare_intercept(ElasticNet(float(estimator.alpha), l1_ratio))
+    return [line.to_converged_model(target, weights, loss, penalty, shares)]
+
+
+def _loss_of_deviance(estimator):
+    if isinstance(estimator, linear_model.PoissonRegressor):
+        return Poisson()
+    if isinstance(estimator, linear_model.GammaRegressor):
+        return Gamma()
+    power, link = estimator.power, estimator.link
+    if link == "auto":
+        link = "log" if power > 0 else "identity"
+    if power == 0 and link == "identity":
+        return SquaredError()
+    if 1 <= power <= 2 and link == "log":
+        return tweedie(power)
+    raise ValueError(
+        "TweedieRegressor is supported with a power from 1 to 2 and a log link, or "
+        f"with power 0 and the identity, got power={power} and link={link!r}."
+    )
 
 
 def _refuse_positive(estimator):
@@ -169,7 +220,20 @@ def _refuse_positive(estimator):
         raise ValueError(f"{type(estimator).__name__}(positive=True) is not supported.")
 
 
-# ----------------------------------------------------------- logistic regression
+# ----------------------------------------------- ridge and logistic regression
+
+
+def ridge_classifier(estimator, X, y, weights):
+    """The squared error of labels -1 and 1, of every class against the rest."""
+    if y.ndim > 1:
+        raise ValueError("RidgeClassifier is supported with one label for every row.")
+    _refuse_positive(estimator)
+    labels, n_scores = _encode(estimator, y), _n_scores(estimator)
+    weights = weights * _class_weights(estimator, y, weights)[labels]
+    positive = labels[:, None] == (1 if n_scores == 1 else np.arange(n_scores))
+    line = line_of(estimator, X, n_scores)
+    alpha = parameter_of(estimator, "alpha")
+    return _ridges(line, np.where(positive, 1.0, -1.0), weights, alpha)
 
 
 def logistic(estimator, X, y, weights):
@@ -358,6 +422,10 @@ def trajectory_model(estimator, X, y, weights):
 FITTED_MODELS = {
     linear_model.Ridge: ridge,
     linear_model.RidgeCV: ridge,
+    linear_model.LinearRegression: ridge,
+    linear_model.RidgeClassifier: ridge_classifier,
+    linear_model.RidgeClassifierCV: ridge_classifier,
+    KernelRidge: kernel_ridge,
     linear_model.Lasso: elastic_net,
     linear_model.LassoCV: elastic_net,
     linear_model.ElasticNet: elastic_net,
@@ -368,7 +436,9 @@ FITTED_MODELS = {
     LinearSVC: linear_svc,
     SVC: svc,
     linear_model.HuberRegressor: huber,
-    linear_model.PoissonRegressor: poisson,
+    linear_model.PoissonRegressor: generalized_linear,
+    linear_model.GammaRegressor: generalized_linear,
+    linear_model.TweedieRegressor: generalized_linear,
     TrajectoryModel: trajectory_model,
 }
 

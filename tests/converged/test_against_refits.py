@@ -6,19 +6,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
     ElasticNet,
+    GammaRegressor,
     HuberRegressor,
     Lasso,
     LassoCV,
     PoissonRegressor,
+    TweedieRegressor,
 )
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skacv import approximate_loo
+from skacv.optim.losses import Gamma, Tweedie
 from tests.refits import (
     hinge,
     log_loss,
@@ -170,6 +174,32 @@ def test_poisson(weighted, data, rng):
     model = PoissonRegressor(alpha=0.1, tol=1e-9, max_iter=1000)
     weights = weights if weighted else None
     error = median_error(model, X, counts, poisson_deviance, np.arange(40), weights)
+    assert error < 0.01
+
+
+AMOUNTS = {
+    "gamma": (GammaRegressor(alpha=0.1, tol=1e-9, max_iter=1000), Gamma()),
+    "tweedie": (
+        TweedieRegressor(power=1.5, alpha=0.1, tol=1e-9, max_iter=1000),
+        Tweedie(1.5),
+    ),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", AMOUNTS)
+def test_amounts(name, weighted, data, rng):
+    X, y, weights = data
+    amounts = rng.gamma(3.0, np.exp(np.clip(y / 3, -2, 2)))
+    if name == "tweedie":
+        amounts[::5] = 0
+    model, loss = AMOUNTS[name]
+
+    def deviance(target, mean):
+        return loss.value(target, np.log(mean))
+
+    weights = weights if weighted else None
+    error = median_error(clone(model), X, amounts, deviance, np.arange(40), weights)
     assert error < 0.01
 
 

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import (
     ElasticNet,
-    GammaRegressor,
     HuberRegressor,
     Lasso,
     LogisticRegression,
@@ -20,6 +19,8 @@ from sklearn.linear_model import (
     MultiTaskLasso,
     PoissonRegressor,
     Ridge,
+    SGDRegressor,
+    TweedieRegressor,
 )
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
@@ -164,8 +165,11 @@ def test_unknown_models_and_methods_are_refused(data):
     X, y, _ = data
     with pytest.raises(NotFittedError):
         approximate_loo(Ridge(), X, y)
-    with pytest.raises(TypeError, match=r"GammaRegressor.*models are.*Lasso.*Ridge"):
-        approximate_loo(GammaRegressor(), X, y)
+    with pytest.raises(TypeError, match=r"SGDRegressor.*models are.*Lasso.*Ridge"):
+        approximate_loo(SGDRegressor(), X, y)
+    tweedie = TweedieRegressor(power=3).fit(X, np.exp(y / 9))
+    with pytest.raises(ValueError, match="a power from 1 to 2 and a log link"):
+        approximate_loo(tweedie, X, np.exp(y / 9))
     Y = np.column_stack([y, y])
     with pytest.raises(ValueError, match="couples the targets"):
         approximate_loo(MultiTaskLasso(0.1).fit(X, Y), X, Y)
@@ -263,7 +267,7 @@ def test_data_that_do_not_fit_the_model(data):
     with pytest.raises(ValueError, match=r"unseen in fit: \[2\]"):
         approximate_loo(logistic().fit(X, labels), X, labels + 1)
     counts = PoissonRegressor().fit(X, labels)
-    with pytest.raises(ValueError, match="negative values"):
+    with pytest.raises(ValueError, match="values of y are negative"):
         approximate_loo(counts, X, labels - 1)
     support = SVC(kernel="linear").fit(X, labels)
     with pytest.raises(ValueError, match="fewer rows"):

@@ -7,17 +7,23 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
     ElasticNet,
     ElasticNetCV,
+    GammaRegressor,
     HuberRegressor,
     Lasso,
     LassoCV,
+    LinearRegression,
     LogisticRegressionCV,
     PoissonRegressor,
     Ridge,
+    RidgeClassifier,
     RidgeCV,
+    TweedieRegressor,
 )
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
 from skacv import (
@@ -28,9 +34,12 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
     approximate_loo,
 )
 from skacv.optim.penalties import MCP
+from skacv.optim.penalties import ElasticNet as ElasticNetPenalty
 from tests.refits import logistic, refitted
 
 from .cases import fit
@@ -54,6 +63,97 @@ def test_ridge_is_exact(weighted, fit_intercept, wide, data, rng):
     for other in (sparse.csr_matrix(X), sparse.csr_array(X)):
         same = approximate_loo(model, other, y, sample_weight=weights)
         assert_allclose(same.predictions, exact, rtol=0, atol=1e-8)
+
+
+EXACT = {
+    "least squares": LinearRegression(),
+    "least squares through zero": LinearRegression(fit_intercept=False),
+    "normal": TweedieRegressor(power=0, alpha=0.0, tol=1e-12, max_iter=10**4),
+    "kernel": KernelRidge(alpha=0.5, kernel="rbf", gamma=0.2),
+    "polynomial": KernelRidge(alpha=2.0, kernel="polynomial", degree=2),
+    "own kernel": KernelRidge(alpha=0.5, kernel=lambda x, z: 1 + x @ z),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", EXACT)
+def test_least_squares_and_kernels_are_exact(name, weighted, data):
+    X, y, weights = data
+    weights = weights if weighted else None
+    model = fit(clone(EXACT[name]), X, y, weights)
+    found = approximate_loo(model, X, y, sample_weight=weights)
+    exact = refitted(model, X, y, range(60), weights)
+    atol = 1e-6 if name == "normal" else 1e-9
+    assert_allclose(found.predictions, exact, rtol=0, atol=atol)
+    assert_allclose(found.loss, (y - exact) ** 2, rtol=0, atol=10 * atol)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("class_weight", [None, {0: 1.0, 1: 3.0, 2: 2.0}])
+def test_ridge_of_labels_is_exact(n_classes, class_weight, data):
+    X, y, weights = data
+    labels = np.digitize(y, np.quantile(y, [0.4, 0.7][: n_classes - 1]))
+    if class_weight and n_classes == 2:
+        class_weight = {0: 1.0, 1: 3.0}
+    model = RidgeClassifier(0.7, class_weight=class_weight)
+    model.fit(X, labels, sample_weight=weights)
+    found = approximate_loo(model, X, labels, sample_weight=weights)
+    exact = refitted(model, X, labels, range(60), weights)
+    assert_allclose(found.predictions, exact, rtol=0, atol=1e-9)
+    codes = labels if n_classes == 2 else np.eye(3)[labels]
+    losses = (exact - (2 * codes - 1)) ** 2
+    expected = losses if n_classes == 2 else losses.mean(axis=1)
+    assert_allclose(found.loss, expected, rtol=0, atol=1e-9)
+
+
+def test_kernels_of_several_targets_and_of_matrices(data):
+    X, y, weights = data
+    Y, alphas = np.column_stack([y, X[:, 0] - y**2]), np.array([0.3, 20.0])
+    model = KernelRidge(alpha=alphas, kernel="rbf").fit(X, Y, sample_weight=weights)
+    found = approximate_loo(model, X, Y, sample_weight=weights)
+    exact = refitted(model, X, Y, range(60), weights)
+    assert_allclose(found.predictions, exact, rtol=0, atol=1e-9)
+    matrix = rbf_kernel(X)
+    given = KernelRidge(alpha=alphas, kernel="precomputed")
+    given.fit(matrix, Y, sample_weight=weights)
+    same = approximate_loo(given, matrix, Y, sample_weight=weights)
+    assert_allclose(same.predictions, exact, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match="fitted to 60"):
+        approximate_loo(model, X[:50], Y[:50])
+    sigmoid = KernelRidge(kernel="sigmoid").fit(X, y)
+    with pytest.raises(ValueError, match="positive semidefinite kernels only"):
+        approximate_loo(sigmoid, X, y)
+
+
+class GammaNet(GammaRegressor):
+    """As from scikit-learn 1.10 on, with an l1 norm."""
+
+    def __init__(self, *, alpha=1.0, l1_ratio=None):
+        super().__init__(alpha=alpha)
+        self.l1_ratio = l1_ratio
+
+    def fit(self, X, y):
+        penalty = ElasticNetPenalty(1.0, self.l1_ratio)
+        model = TrajectoryRegressor(self.alpha, loss="gamma", penalty=penalty)
+        model.set_params(**CURVED, risk=False).fit(X, y)
+        self.coef_, self.intercept_ = model.coef_, model.intercept_
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.exp(X @ self.coef_ + self.intercept_)
+
+
+def test_an_l1_norm_of_a_generalized_linear_model(data):
+    X, y, _ = data
+    amounts = np.exp(y / 2)
+    model = GammaNet(alpha=0.3, l1_ratio=0.5).fit(X, amounts)
+    assert not model.coef_.all()
+    found = approximate_loo(model, X, amounts)
+    rows = np.arange(0, 60, 3)
+    exact, before = refitted(model, X, amounts, rows), model.predict(X[rows])
+    error = np.abs(found.predictions[rows] - exact)
+    assert np.median(error) < 0.03 * np.median(np.abs(before - exact))
 
 
 def test_several_targets_are_exact_each_at_its_alpha(data):
@@ -139,8 +239,13 @@ CURVED = {"tol": 1e-13, "max_iter": 20_000, "loo": False}
             PoissonRegressor(alpha=0.1, tol=1e-10, max_iter=10**4),
             "counts",
         ),
+        (
+            TrajectoryTweedieRegressor(0.1, power=1.3, **CURVED),
+            TweedieRegressor(alpha=0.1, power=1.3, tol=1e-10, max_iter=10**4),
+            "counts",
+        ),
     ],
-    ids=["logistic", "elastic_net", "multinomial", "svc", "poisson"],
+    ids=["logistic", "elastic_net", "multinomial", "svc", "poisson", "tweedie"],
 )
 def test_own_curved_estimators_are_as_scikit_learns(ours, theirs, kind, data):
     X, y, weights = data
