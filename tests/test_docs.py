@@ -29,7 +29,7 @@ PAGES = [
 ]
 # And callbacks, which scikit-learn has from 1.9 on.
 EXTRA = re.compile(
-    r"^>>> (?:import|from) (jax|torch|dask|imblearn|sklearn\.callback)\b",
+    r"^>>> (?:import|from) (jax|torch|dask|imblearn|lightgbm|sklearn\.callback)\b",
     re.MULTILINE,
 )
 

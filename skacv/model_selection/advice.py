@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from .._estimator.data.queries import is_ranker
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
@@ -153,11 +154,14 @@ def warn_of_constants(selection, y, limited):
         if not kept - constant > spread / np.sqrt(by_fold.shape[1]):
             continue
         which = f" of {name!r}" if len(compared.weights) > 1 else ""
+        what, short = "a constant (the mean of y, or the class shares)", "constant"
+        if is_ranker(run.estimator):
+            what, short = "a random order of rows", "random order"
         X = selection.compared_candidates[index].X
+        why = terms_of(run.estimator).why_worse(X, y)
         warn(
-            f"The chosen stage{which} is worse than a constant (the mean of y, or the "
-            f"class shares): its held-out loss is {kept:.3g}, that of the constant "
-            f"{constant:.3g}. {terms_of(run.estimator).why_worse(X, y)}",
+            f"The chosen stage{which} is worse than {what}: its held-out loss is "
+            f"{kept:.3g}, that of the {short} {constant:.3g}. {why}",
             UserWarning,
         )
 

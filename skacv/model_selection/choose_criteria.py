@@ -1,14 +1,18 @@
 """What iterates, members and their blends are compared by, chosen before any run."""
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from sklearn.base import is_classifier
+from sklearn.metrics import get_scorer_names
 
+from .._estimator.data.queries import is_ranker
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
+from ..staged.query_losses import parse_measure
 from .blending import BlendTask
 from .candidates import drop_left_out
 from .criteria import (
@@ -39,18 +43,21 @@ class Criteria:
 def choose_criteria(owner, data, candidates):
     """The Criteria of a fit, or an error of what cannot be compared."""
     left, losses, shared_loss = drop_left_out(candidates), None, None
+    measure = measure_of(owner, data)
     if len(data.members) > 1 or data.is_collection:
-        losses, shared_loss = member_losses(left, data.y)
+        losses, shared_loss = member_losses(left, data.y, measure)
     if data.is_collection:
         check_collections(owner, losses, shared_loss)
     estimate = estimate_for(owner, data, left, losses, shared_loss)
     name, weights, of_members = owner.criterion, left[0].sample_weight, None
-    if is_auto(name) or is_estimate(name):
+    if is_auto(name) or is_estimate(name) or measure is not None:
         for candidate in left:
             terms_of(candidate.model).check_loss_chooses()
-        of_iterates = PathCriterion(estimate.name, estimate, data.y)
+        of_iterates = PathCriterion(estimate.name, estimate, data.y, measure=measure)
     else:
         routed = {} if data.routed is None else data.routed["criterion"]["score"]
+        if data.task == "ranking" and takes_groups(name):
+            routed = {**routed, "groups": data.params["groups"]}
         of_rows = data.X, data.y, routed
         of_iterates = ScorerCriterion.of(name, estimate, left, *of_rows)
     if is_auto(name) and len(losses or ()) > 1 and shared_loss is None:
@@ -62,6 +69,28 @@ def choose_criteria(owner, data, candidates):
     if data.rule == "blend":
         blend = BlendTask.of(left, of_iterates, data.y, weights, losses, shared_loss)
     return Criteria(of_iterates, of_members, blend, losses, shared_loss)
+
+
+def measure_of(owner, data):
+    """The measure of the order of rows that the criterion names, or None."""
+    name = owner.criterion
+    if data.task != "ranking":
+        return None
+    if parse_measure(name) is not None:
+        return name
+    is_known = callable(name) or is_auto(name) or is_estimate(name)
+    if not (is_known or name in get_scorer_names()):
+        raise ValueError(
+            "The criterion of a ranker must be 'auto', 'cv', 'ndcg@5' or 'map@10', "
+            "with any number or none, or a callable scorer(estimator, X, y) or "
+            f"scorer(estimator, X, y, groups), got {name!r}."
+        )
+    return None
+
+
+def takes_groups(scorer):
+    """Whether a scorer is a function that asks for the groups of rows."""
+    return callable(scorer) and "groups" in signature(scorer).parameters
 
 
 def estimate_for(owner, data, candidates, losses, shared_loss):
@@ -122,15 +151,28 @@ def check_collections(owner, losses, shared_loss):
         )
 
 
-def member_losses(candidates, y):
-    """The loss of every member on its table, by name, and that of all, or None."""
+def member_losses(candidates, y, measure=None):
+    """The loss of every member on its table, by name, and that of all, or None.
+
+    ``measure`` is that of the order of rankers, or None.
+    """
     last, losses = {}, {}
     for candidate in candidates:
         last[candidate.member] = candidate
     for name, candidate in last.items():
-        losses[name] = terms_of(candidate.model).loss(candidate.X, y)
+        terms = terms_of(candidate.model)
+        if measure is None:
+            losses[name] = terms.loss(candidate.X, y)
+        else:
+            losses[name] = terms.query_loss(measure)
     first, *rest = losses.values()
-    return losses, first if rest.count(first) == len(rest) else None
+    shared = first if rest.count(first) == len(rest) else None
+    if shared is None and is_ranker(candidates[0].model):
+        raise ValueError(
+            "Rankers with different gains (label_gain, ndcg_exp_gain) cannot be "
+            "compared by NDCG: give all the same, or set criterion='map@10'."
+        )
+    return losses, shared
 
 
 def usual_scorer(estimator):

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .._estimator.data.queries import SCORES_ORDER, is_ranker
 from .._estimator.delegation import class_of, delegated, fitted_part, last_step
 from .._estimator.docstrings import INTERVALS, SETS, documented
 
@@ -24,6 +25,8 @@ def _estimator_has(name):
                 counterpart = COUNTERPARTS.get(name, "")
                 has = hasattr(self.estimator_, counterpart)
                 hint = f"; it has {counterpart}" if has else ""
+                if counterpart and is_ranker(self.estimator_):
+                    hint = f": {SCORES_ORDER}"
                 raise AttributeError(f"the chosen model, {model}, has no {name}{hint}")
             return True
         return all(hasattr(member, name) for _, member in self._members())
@@ -327,7 +330,7 @@ class ChosenIterate:
         """Feature importances of the chosen model, if it has them."""
         chosen = self._chosen()
         importances = getattr(chosen, "feature_importances_", None)
-        if importances is None:
+        if np.ndim(importances) == 0:  # CatBoost's ranker has None in an array
             model, _ = last_step(chosen)
             model = getattr(model, "estimator_", model)
             raise AttributeError(

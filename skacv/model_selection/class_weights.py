@@ -15,8 +15,8 @@ def check_weighs_classes(of_classes, y):
     """Raise if weights of classes cannot be weights of the rows."""
     if not of_classes:
         raise ValueError(
-            "class_weight is for classification, but the members are regressors: pass "
-            "sample_weight to fit."
+            "class_weight is for classification, but the members are no classifiers: "
+            "pass sample_weight to fit."
         )
     if is_collection(y):
         raise ValueError(

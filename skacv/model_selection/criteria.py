@@ -126,8 +126,15 @@ class Criterion:
     groups: np.ndarray | None = None
     # The end of a fit with ``time_limit``.
     deadline: Any = None
+    # What judges the order of rankers, such as "ndcg@5"; None: what they choose.
+    measure: str | None = None
     # 1 if smaller is better, else -1.
     sign = 1.0
+
+    @property
+    def settings(self):
+        """Arguments of ``begin`` of the runs that it evaluates."""
+        return {} if self.measure is None else {"measure": self.measure}
 
     def growth_of(self, model):
         """The smallest factor by which a run grows before it is evaluated again."""

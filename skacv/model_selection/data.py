@@ -21,7 +21,9 @@ from .._estimator.data.checks import (
     target_array,
     validate_weights,
 )
+from .._estimator.data.queries import is_ranker, rows_by_query
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.delegation import class_of
 from .._estimator.estimates.folds import ShuffledFolds
 from .._estimator.parameters import is_auto
 from .._estimator.run.source import takes_moments_of
@@ -47,7 +49,7 @@ class SearchData:
     passed_y: Any
     has_rows: bool  # single ones, in memory
     is_collection: bool
-    of_classes: bool
+    task: str  # "regression", "classification" or "ranking"
     # Number of rows of positive weight, where rows are single ones.
     n_rows: int
     # An EncodedTable; None if members are fitted to X itself.
@@ -70,6 +72,11 @@ class SearchData:
     # When fit was called, on the clock of ``perf_counter``.
     begun: float = 0.0
 
+    @property
+    def of_classes(self):
+        """Whether targets are classes."""
+        return self.task == "classification"
+
     @classmethod
     def of(cls, owner, X, y, params, forms=list_forms):
         """The data of a fit of a stopping estimator, checked, or an error.
@@ -87,6 +94,13 @@ class SearchData:
         is_default = owner.estimator is None
         task, members = task_and_members(owner, X, y)
         of_classes = task == "classification"
+        if task == "ranking" and has_rows:
+            params = rows_by_query(X, params, class_of(members[0][1]))
+            metadata = params
+            if params["groups"][-1] == 0:
+                raise ValueError(
+                    "Folds are of whole queries, and at least two are needed, got one."
+                )
         X, y, params, n_rows = weigh_rows(owner, X, y, params, of_classes, has_rows)
         weights = params.get("sample_weight")
         table, roles, left_out, essential = None, [], [], []
@@ -109,7 +123,7 @@ class SearchData:
             passed_y=passed_y,
             has_rows=has_rows,
             is_collection=is_collection(X),  # or a summary now
-            of_classes=of_classes,
+            task=task,
             n_rows=n_rows,
             table=table,
             members=members,
@@ -162,8 +176,12 @@ def task_and_members(owner, X, y):
     if isinstance(owner.estimator, list):
         owner._check_names(next(zip(*members)))
     check_members(members, owner)
-    of_classes = is_classifier(members[0][1])
-    return ("classification" if of_classes else "regression"), members
+    task, first = "regression", members[0][1]
+    if is_ranker(first):
+        task = "ranking"
+    elif is_classifier(first):
+        task = "classification"
+    return task, members
 
 
 def weigh_rows(owner, X, y, params, of_classes, has_rows):
@@ -210,6 +228,11 @@ def choose_rule(owner, members, has_rows, is_collection):
         rule = "blend" if may_blend and has_rows else "min"
     if rule == "blend" and len(members) == 1:
         return "min"  # a single member is kept as it is
+    if rule == "blend" and is_ranker(members[0][1]):
+        raise ValueError(
+            "rule='blend' averages predictions of y, but the scores of rankers are on "
+            "scales of their own: use rule='min' or rule='one_se'."
+        )
     if rule == "blend" and not has_rows:
         which = "a RowSummary does not have"
         if is_collection:

@@ -81,7 +81,8 @@ class TrajectoryEarlyStoppingCV(
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate to minimise: "risk" (memory matrix), "loo" (leave-one-out) or "cv"
         (folds); or a scorer to maximise, by its scikit-learn name or as a callable.
-        "auto" :doc:`depends on the model </estimates>`.
+        "auto" :doc:`depends on the model </estimates>`. For rankers also "ndcg@5" or
+        "map@10", with any number or none.
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn, for estimators without their own ``cv``; with
         ``groups``, a number means random folds of whole groups. None: five random ones,
@@ -181,7 +182,7 @@ class TrajectoryEarlyStoppingCV(
         0, which precedes the first value.
     criterion_ : str
         The criterion that was used.
-    task_ : {"regression", "classification"}
+    task_ : {"regression", "classification", "ranking"}
         The task that was used.
     path_ : ndarray of shape (n_iter_ + 1,)
         The criterion at every iterate of the chosen run. For members of a
@@ -338,7 +339,8 @@ class TrajectoryEarlyStoppingCV(
             Nonnegative weights of the rows; a single number is the weight of every row.
         **params : dict
             Passed to the ``fit`` of the estimators and to the splitter, such as
-            ``groups``; with metadata routing enabled, as they request.
+            ``groups``; with metadata routing enabled, as they request. For rankers the
+            query of every row, as ``qid``, or the sizes of the queries, as ``group``.
 
         Returns
         -------
@@ -382,7 +384,7 @@ class TrajectoryEarlyStoppingCV(
         self.best_member_ = best.member
         self.best_params_ = {**best.params, **along_run}
         self.criterion_ = compared.criterion.name
-        self.task_ = "classification" if data.of_classes else "regression"
+        self.task_ = data.task
         self.path_ = paths[best.member]
         self.member_paths_ = paths
         self.results_ = results
@@ -411,7 +413,7 @@ class TrajectoryEarlyStoppingCV(
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
         **params : dict
-            Passed to the estimator's ``score``.
+            Passed to the estimator's ``score``; for rankers ``qid`` or ``group``.
 
         Returns
         -------

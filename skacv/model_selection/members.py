@@ -17,6 +17,7 @@ from .._estimator.run.recording import (
 )
 from ..staged.estimator import as_staged
 from ..staged.fits import clone_estimator
+from ..staged.query_losses import parse_measure
 from .criteria import scorer_of
 from .defaults.portfolio import PORTFOLIOS
 
@@ -191,7 +192,8 @@ class ComposedOfMembers(Composition):
             if self.cv is not None:
                 member.set_params(cv=self.cv)
             router.add(method_mapping=mapping, **{self._receiver(name): member})
-        if self.criterion not in ("auto", *ESTIMATES):
+        is_own = self.criterion in ("auto", *ESTIMATES)
+        if not is_own and parse_measure(self.criterion) is None:
             router.add(
                 criterion=scorer_of(self.criterion),
                 method_mapping=MethodMapping().add(caller="fit", callee="score"),

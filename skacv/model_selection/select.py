@@ -95,7 +95,7 @@ def select(candidates, criteria, data, groups):
     losses, shared_loss = criteria.losses, criteria.shared_loss
     left = drop_left_out(candidates)
     if losses and len(left) < len(candidates):
-        losses, shared_loss = member_losses(left, data.y)
+        losses, shared_loss = member_losses(left, data.y, criterion.measure)
     # Members that are left may have one loss.
     between = criteria.of_members if shared_loss is None else None
     runs = [candidate.run for candidate in left]

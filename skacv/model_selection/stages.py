@@ -124,9 +124,9 @@ class Start:
     # A run of the model on some of its folds.
     begun: BegunRun = field(default_factory=BegunRun)
 
-    def begin(self):
-        """The run of the model."""
-        settings = self.fit_params | self.settings
+    def begin(self, criterion):
+        """The run of the model, which a criterion evaluates."""
+        settings = self.fit_params | self.settings | criterion.settings
         if (former := self.begun.take()) is not None:
             settings["former"] = former
         return self.model.begin(self.X, self.y, **settings)
@@ -248,7 +248,7 @@ class ModelRun:
         with warnings.catch_warnings(record=True) as self.warned:
             warnings.simplefilter("always")
             if self.run is None:
-                self.run = start.begin()
+                self.run = start.begin(self.criterion)
             is_over = advance(start.model, self.run, n_updates)
             self.model = attach_record(start.model, self.run.record())
             self.path = self.criterion.path(convert_to_numpy(self.model))

@@ -130,6 +130,8 @@ class StagedAdapter(ABC):
     has_steady_gains = False
     # Whether the time of a stage is proportional to the number of classes or targets.
     grows_by_class = False
+    # Whether it orders the rows of queries.
+    ranks = False
     # The error that has ended the growth after some stages, if one has.
     failure: Exception | None = None
 

@@ -45,6 +45,7 @@ from .catboost_boosters import CatBoost
 from .gradient_boosting import HistBoosting, PlainBoosting
 from .lightgbm_boosters import LightGBM
 from .losses import EpsilonInsensitive, deviance, judged_by
+from .rankers import CatBoostRanker, LightGBMRanker, XGBoostRanker
 from .xgboost_boosters import XGBoost
 
 
@@ -554,6 +555,9 @@ ADAPTERS.extend(
         XGBoost,
         LightGBM,
         CatBoost,
+        XGBoostRanker,
+        LightGBMRanker,
+        CatBoostRanker,
         FeatureMachines,
         Passes,
         Iterations,

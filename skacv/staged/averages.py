@@ -64,6 +64,17 @@ class MeanRegressor(RegressorMixin, MeanOfCopies):
         return self._mean(X)
 
 
+class MeanRanker(MeanOfCopies):
+    """The mean of the scores of fitted rankers."""
+
+    predict = MeanRegressor.predict
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "ranker"
+        return tags
+
+
 def _judged_by(name):
     return lambda self: response_of(last_of(self.copies[0])) == name
 
@@ -128,7 +139,7 @@ class MeanFit:
 
     # The fit to all rows, then those of the folds.
     fits: list
-    # MeanRegressor or MeanClassifier.
+    # MeanRegressor, MeanClassifier or MeanRanker.
     kind: type
     # Labels of the classes; None for regression, and for several labels in a row.
     classes: np.ndarray | None

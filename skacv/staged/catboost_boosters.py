@@ -238,14 +238,13 @@ class CatBoost(SumsOfLeaves):
         from catboost import Pool
 
         of_rows = {name: value for name, value in params.items() if value is not None}
-        weight, baseline = (
-            of_rows.pop("sample_weight", None),
-            of_rows.pop("baseline", None),
-        )
+        of_pool = {"weight": of_rows.pop("sample_weight", None)}
+        for name in ("baseline", "group_id", "group_weight"):
+            of_pool[name] = of_rows.pop(name, None)
         settings = self._by_name()
         if of_rows or settings.get("cat_features") or sparse.issparse(X):
             return None
-        binned = Pool(X, y, weight=weight, baseline=baseline)
+        binned = Pool(X, y, **of_pool)
         names = signature(Pool.quantize).parameters.keys() & settings.keys()
         binned.quantize(**{name: settings[name] for name in names})
         return binned
@@ -287,7 +286,8 @@ class CatBoost(SumsOfLeaves):
         options = json.loads(stopped.get_metadata()["params"])
         options["boosting_options"]["iterations"] = t
         stopped.get_metadata()["params"] = json.dumps(options)
-        stopped.get_feature_importance()  # which feature_importances_ reads
+        # As its fit does: feature_importances_ reads them, but those of a ranker.
+        stopped.get_feature_importance(type="PredictionValuesChange")
         return stopped
 
     def leaves(self, X, first, last):

@@ -54,6 +54,8 @@ class TargetInfo:
     classes: np.ndarray | None = None
     # Whether a row may have several labels; classes are numbers of labels then.
     is_multilabel: bool = False
+    # Of a ranker, the number of rows of the query of every row, (n_samples,).
+    query_sizes: np.ndarray | None = None
 
     @property
     def row_classes(self):
@@ -70,6 +72,8 @@ class TargetInfo:
         if classes is None:
             settings = {"ensure_2d": False, "ensure_all_finite": False}
             y = check_array(y, dtype=np.float64, input_name="y", **settings)
+            if self.query_sizes is not None:
+                return np.column_stack([y, self.query_sizes])
             return y.reshape(len(y), -1)
         label = known_labels(y, classes)
         if self.loss == WrongLabel():
@@ -114,6 +118,10 @@ def check_data(staged, adapter, X, y, sample_weight=None):
         (y,) = replace_weightless_rows(validate_weights(sample_weight, len(y)), y)
     fitted = vars(holder)
     names = {key: fitted[key] for key in NAMES if key in fitted}
+    if adapter.ranks and y.size > len(y):
+        raise ValueError(
+            f"y must have one relevance for each row, got an array of shape {y.shape}."
+        )
     if not has_classes:
         return TargetInfo(names, adapter.regression_loss()), y
     if y.size > len(y):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -34,7 +34,13 @@ from .._estimator.data.checks import (
     sum_duplicates,
     target_array,
 )
-from .._estimator.delegation import class_of, route_metadata
+from .._estimator.data.queries import (
+    check_folds_of_queries,
+    is_ranker,
+    rows_by_query,
+    sizes_by_row,
+)
+from .._estimator.delegation import class_of, route_metadata, samplers_of
 from .._estimator.estimates.folds import folds_of, splitter_of
 from .._estimator.parameters import set_parameters
 from .._estimator.run.advice import INSTEAD
@@ -44,7 +50,7 @@ from ..records.run import Run
 from ..risk.held_out_rows import drawn_units
 from .adapter import staged_adapter_of
 from .adapters import CAN_BE_STAGED, PerOutput
-from .averages import MeanClassifier, MeanFit, MeanRegressor
+from .averages import MeanClassifier, MeanFit, MeanRanker, MeanRegressor
 from .bag import FEWEST_LEFT_OUT, OutOfBag
 from .data import (
     FitParams,
@@ -119,8 +125,9 @@ class Staged(
         constant prediction. NaN for stages that only the folds have grown.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
         Mean held-out loss of every stage: for regression the loss that the estimator
-        minimises, for classification usually the log loss (:doc:`table
-        </guide/boosting>`). Class weights count; ``eval_metric`` is not used.
+        minimises, for classification usually the log loss, for rankers one less
+        NDCG@10 (:doc:`table </guide/boosting>`). Class weights count; ``eval_metric``
+        is not used.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
         Standard error of ``cv_path_`` over the folds; with one fold, over its rows or
         their groups. Repeated splits do not make it smaller.
@@ -271,7 +278,8 @@ class Staged(
         **params : dict
             ``groups`` for the splitter and arguments of the estimator's ``fit``; with
             metadata routing enabled, as they request. Offsets, such as ``init_score``
-            of LightGBM, are added to held-out predictions too.
+            of LightGBM, are added to held-out predictions too. Of a ranker the query
+            of every row, as ``qid``, or the sizes of the queries, as ``group``.
 
         Returns
         -------
@@ -296,6 +304,7 @@ class Staged(
         *,
         growth: Literal["all", "best", "first"] = "all",
         former: FormerFits | None = None,
+        measure: str | None = None,
         **params: Any,
     ) -> Run:
         """Begin a run of the estimator and its folds, without any stage.
@@ -312,6 +321,9 @@ class Staged(
             What a run of the same estimator on the same data, perhaps with other folds,
             has handed over (:meth:`~skacv.records.Run.hand_over`): the model and those
             folds that are the same go on.
+        measure : str, default=None
+            What judges the order of a ranker, such as "ndcg@5" or "map@10". None:
+            "ndcg@10".
         **params : dict
             As in ``fit``.
 
@@ -324,14 +336,31 @@ class Staged(
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
         with names_infinite_columns(X):
-            return self._begin_run(adapter, X, y, params, growth, former)
+            return self._begin_run(adapter, X, y, params, growth, former, measure)
 
-    def _begin_run(self, adapter, X, y, params, growth, former):
+    def _begin_run(self, adapter, X, y, params, growth, former, measure):
         """A run of which no stage has been evaluated."""
         passed, X, y_passed = (X, y), frame_of_arrow(X), target_array(y)
+        queries = None
+        if measure is not None and not adapter.ranks:
+            raise ValueError(
+                f"measure={measure!r} judges rankers, and "
+                f"{type(adapter.estimator).__name__} is none."
+            )
+        if adapter.ranks:
+            params = rows_by_query(X, params, type(adapter.estimator).__name__)
+            queries = params["groups"]
+            if self.cv is None:
+                del params["groups"]
         of_fit = self._fit_params(adapter, params)
+        if queries is not None:
+            check_keeps_queries(self.estimator)
+            of_fit.last["qid"] = queries
         row_weights = of_fit.last.get("sample_weight")
         info, y = check_data(self, adapter, X, y, row_weights)
+        if queries is not None:
+            loss = adapter.query_loss(measure) if measure else info.loss
+            info = replace(info, loss=loss, query_sizes=sizes_by_row(queries))
         if last_of(self.estimator) is self.estimator:
             adapter.warn_of_small_numbers(X, y)
         # The splitter, and parameters of its split and of fit.
@@ -351,6 +380,8 @@ class Staged(
             of_fitted = np.ravel(y)[is_fitted], weights[is_fitted]
             by_class = adapter.class_weights(classes, *of_fitted)
             weights = weights * by_class[np.searchsorted(classes, np.ravel(y))]
+        if queries is not None:  # means over rows are means over queries then
+            weights = weights / info.query_sizes
         target = info.target_of(y)
         rows = np.arange(len(target))
         loss.check_target(target)
@@ -358,13 +389,17 @@ class Staged(
         evaluation, splits, folds, bag = None, [], [], None
         training_rows = rows[is_fitted]
         if len(rows) > MOST_TRAINING_ROWS:
-            of_weight = np.flatnonzero(weights)
-            drawn, _ = drawn_units(len(of_weight), None, MOST_TRAINING_ROWS)
+            of_weight, units = np.flatnonzero(weights), None
+            if queries is not None:
+                units = np.unique(queries[of_weight], return_inverse=True)[1]
+            drawn, _ = drawn_units(len(of_weight), units, MOST_TRAINING_ROWS)
             training_rows = of_weight[drawn]
         training = Evaluation(loss, [(rows, training_rows)], *evaluated_on, False)
         if splitter is not None:
             check_enough(y)
             drawn = list(splitter.split(X, y_passed, **of_split))
+            if queries is not None:
+                drawn = check_folds_of_queries(drawn, queries)
             of_weight = folds_of(drawn, np.where(weights > 0, rows, -1))
             for (fitted, _), (_, held_out) in zip(drawn, of_weight):
                 fitted = rows[fitted]
@@ -413,6 +448,7 @@ class Staged(
                     "keep='mean' averages over the copies of the folds: set cv."
                 )
             kind = MeanClassifier if is_classifier(self) else MeanRegressor
+            kind = MeanRanker if adapter.ranks else kind
             mean_of = partial(MeanFit, kind=kind, classes=classes)
         # Whoever follows a run may ask for any stage.
         is_followed = self.verbose or has_callbacks(self)
@@ -472,11 +508,18 @@ class Staged(
         split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self)
         router.add(estimator=self.estimator, method_mapping=scored)
-        return router.add(splitter=check_cv(self.cv), method_mapping=split)
+        splitter = check_cv(self.cv)
+        if is_ranker(self):  # queries are the groups of any folds
+            splitter = GroupKFold()
+        return router.add(splitter=splitter, method_mapping=split)
 
     def __sklearn_tags__(self):
         tags = get_tags(self.estimator)
         tags.array_api_support = False
+        adapter = staged_adapter_of(last_of(self.estimator))
+        if adapter is not None and adapter.ranks:
+            # CatBoost says that it is a regressor, LightGBM and XGBoost say nothing.
+            tags.estimator_type, tags.regressor_tags = "ranker", None
         if isinstance(self.estimator, PerOutput.classes):  # it passes X on
             tags.input_tags = get_tags(self.estimator.estimator).input_tags
         of_classes, of_target = tags.classifier_tags, tags.target_tags
@@ -485,6 +528,15 @@ class Staged(
             of_classes.multi_label &= self._held_out_response == "predict_proba"
             of_target.multi_output = of_classes.multi_label
         return tags
+
+
+def check_keeps_queries(estimator):
+    """Raise if samplers before a ranker take rows out of queries."""
+    for name, step in samplers_of(estimator):
+        raise ValueError(
+            f"The step {name!r} ({type(step).__name__}) changes rows, and a ranker "
+            "needs whole queries: leave it out."
+        )
 
 
 def as_staged(estimator, n_jobs=None):

@@ -12,6 +12,7 @@ from ..optim.blocks import MEMORY_BYTES
 from ..risk.held_out_rows import error_of_repeats, mean_with_error, units_of
 from .adapter import n_stages_per_block
 from .losses import WrongLabel
+from .query_losses import QueryLoss
 
 
 class HeldOutStages(RunningPath):
@@ -162,8 +163,11 @@ class Evaluation:
     def constant(self):
         """Predictions without any stage: means of the training rows of each fold.
 
+        Those of a ranker are all equal: rows are in a random order.
         Shapes: returned (n_held_out, n_outputs).
         """
+        if isinstance(self.loss, QueryLoss):
+            return np.zeros((len(self.rows), 1))
         constants = np.zeros((len(self.splits), self.target.shape[1]))
         if self.loss != WrongLabel():
             for constant, (fitted, _) in zip(constants, self.splits):

@@ -7,15 +7,23 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import available_if
 from .._estimator.data.checks import (
     names_infinite_columns,
     sum_duplicates,
+    validate_target,
 )
 from .._estimator.data.labels import indicator_of, label_of
-from .._estimator.delegation import fitted_part, route_metadata
+from .._estimator.data.queries import (
+    SCORES_ORDER,
+    is_ranker,
+    rows_by_query,
+    sizes_by_row,
+)
+from .._estimator.delegation import class_of, fitted_part, route_metadata
 from .._estimator.docstrings import INTERVALS, SETS, documented
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
@@ -40,6 +48,8 @@ def _inner_has(name):
 
 def _has_intervals(staged):
     """Whether the estimator is a regressor; classifiers have sets instead."""
+    if is_ranker(staged):
+        raise AttributeError(SCORES_ORDER)
     if not is_regressor(staged):
         instead = "; it has predict_set" if hasattr(staged, "predict_set") else ""
         raise AttributeError(f"only regressors have intervals{instead}")
@@ -48,6 +58,8 @@ def _has_intervals(staged):
 
 def _has_sets(staged):
     """Whether the estimator has probabilities; regressors have intervals instead."""
+    if is_ranker(staged):
+        raise AttributeError(SCORES_ORDER)
     if is_regressor(staged):
         raise AttributeError("only classifiers have sets; it has predict_interval")
     return _inner_has("predict_proba")(staged)
@@ -67,6 +79,7 @@ class PredictsByStages(HasStagedLoss):
 
     def _light_record(self, in_use):
         more = {name: self.record_.more[name] for name in ("info", "offset")}
+        more["info"] = replace(more["info"], query_sizes=None)  # as long as X
         return replace(super()._light_record(in_use), more=more)
 
     def _gives_sets(self):
@@ -242,7 +255,11 @@ class PredictsByStages(HasStagedLoss):
         yield from self._responses(X)
 
     def staged_loss(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **queries: ArrayLike,
     ) -> np.ndarray:
         """Mean loss of every stage on other rows, with the loss of ``cv_path_``.
 
@@ -252,6 +269,8 @@ class PredictsByStages(HasStagedLoss):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the mean. None: equal weights.
+        **queries : array-like
+            Of a ranker, and as in :meth:`fit`: ``qid`` or ``group``.
 
         Returns
         -------
@@ -265,7 +284,24 @@ class PredictsByStages(HasStagedLoss):
         """
         check_is_fitted(self)
         self._check_no_offset("staged_loss", "staged_predict")
-        return super().staged_loss(X, y, sample_weight)
+        if not is_ranker(self):
+            return super().staged_loss(X, y, sample_weight, **queries)
+        params = {"sample_weight": sample_weight, **queries}
+        target, weights = self._target_of_queries(X, y, params, "staged_loss")
+        losses = [self._mean_loss(target, one, weights) for one in self._responses(X)]
+        return np.array(losses)
+
+    def _target_of_queries(self, X, y, params, method):
+        """Targets of rows in the loss of a ranker, and their weights in its means.
+
+        Shapes: returned (n_samples, 2), (n_samples,).
+        """
+        params = rows_by_query(X, params, class_of(self), method)
+        weights, sizes = params.get("sample_weight"), sizes_by_row(params["groups"])
+        y = validate_target(y, False)
+        check_consistent_length(X, y)
+        info = replace(self.record_.more["info"], query_sizes=sizes)
+        return info.target_of(y), (1.0 if weights is None else weights) / sizes
 
     def _mean_loss(self, target, response, weights):
         losses = row_losses(self._loss, target, response[None])[0]
@@ -274,18 +310,24 @@ class PredictsByStages(HasStagedLoss):
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the stages in use, by the ``score`` of the estimator.
 
+        That of a ranker is one less its loss, such as the mean NDCG@10 of the queries.
+
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         **params : dict
-            Passed to the estimator's ``score``.
+            Passed to the estimator's ``score``; of a ranker ``qid`` or ``group``, as
+            in :meth:`fit`, and ``sample_weight``.
 
         Returns
         -------
         float
         """
         check_is_fitted(self)
+        if is_ranker(self):
+            target, weights = self._target_of_queries(X, y, params, "score")
+            return 1 - self._mean_loss(target, self.predict(X), weights)
         params = route_metadata(self, "score", "estimator", "score", params)
         return self._predictions("score", X, y, **params)
 

@@ -51,6 +51,10 @@ class StagedTerms(RunTerms):
         # As other classifiers name it.
         return Logistic() if len(info.classes) == 2 else Multinomial()
 
+    def query_loss(self, measure):
+        """The loss of a ranker by a measure such as "ndcg@5"."""
+        return self.adapter.query_loss(measure)
+
     def check_loss_chooses(self):
         adapter = self.adapter
         if (unnamed := adapter.unnamed_loss()) is not None:
@@ -66,6 +70,8 @@ class StagedTerms(RunTerms):
         adapter = self.adapter
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         _, y = check_data(self.model, adapter, X, y)
+        if adapter.ranks:  # it cannot be fitted without its queries
+            return
         params, X = FitParams({}, weights).check(_num_samples(y)), sum_duplicates(X)
         one = StagedFit.begin(self.model.estimator, adapter, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):

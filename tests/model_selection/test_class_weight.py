@@ -161,7 +161,7 @@ def test_regression_has_no_classes(data, rng):
     X, _ = data
     y = rng.standard_normal(len(X))
     model = TrajectoryEarlyStoppingCV(IterativeRidge(), class_weight="balanced")
-    with pytest.raises(ValueError, match="the members are regressors"):
+    with pytest.raises(ValueError, match="the members are no classifiers"):
         model.fit(X, y)
 
 

@@ -90,12 +90,9 @@ def test_boosters_without_stages_are_refused(name, settings, instead):
     [
         "XGBRFRegressor",
         "XGBRFClassifier",
-        "XGBRanker",
-        "LGBMRanker",
-        "CatBoostRanker",
     ],
 )
-def test_rankers_and_boosted_forests_are_not_fitted_in_stages(name):
+def test_boosted_forests_are_not_fitted_in_stages(name):
     estimator = getattr(pytest.importorskip(LIBRARIES[name[:3]]), name)()
     assert staged_adapter_of(estimator) is None
     assert as_staged(estimator) is estimator
