@@ -23,7 +23,7 @@ NUMERICAL := tests/converged tests/kernel tests/linear_model tests/optim tests/r
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-sizes studies study-coefficients lint dist clean
+.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-ranking bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-demo  ## models that stop themselves beside a grid and others: tables and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -55,7 +55,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
 	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py
 	$(EXTRAS)/bin/$(PYTEST) tests/staged/boosters tests/tables tests/model_selection/defaults/test_boosters.py
-	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or lightgbm or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k scale
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_common.py -k array_api
@@ -81,6 +81,9 @@ bench-seconds: $(PEERS)/installed  ## seconds of the default beside those of all
 
 bench-boosters: $(EXTRAS)/installed  ## own boosters beside their library's cross-validation and a refit
 	OMP_NUM_THREADS=1 $(EXTRAS)/bin/python -m benchmarks.boosters --output benchmarks/results/boosters.md
+
+bench-ranking: $(EXTRAS)/installed  ## stopped rankers beside those of a held-out part of the queries: CLONES=FOLDER
+	OMP_NUM_THREADS=1 $(EXTRAS)/bin/python -m benchmarks.ranking --clones $(CLONES) --output benchmarks/results/ranking.md
 
 bench-sizes: $(PEERS)/installed  ## the default beside boosters, 500 rows to a million: hours; SKACV_TABLES as above
 	$(PEERS)/bin/python -m benchmarks.sizes --output benchmarks/results/sizes.md
