@@ -21,6 +21,7 @@ from .kernel import (
 from .linear_model import (
     IterativeRidge,
     TrajectoryClassifier,
+    TrajectoryCoxRegressor,
     TrajectoryElasticNet,
     TrajectoryGammaRegressor,
     TrajectoryGroupLasso,
@@ -59,6 +60,7 @@ __all__ = [
     "Staged",
     "TableEncoder",
     "TrajectoryClassifier",
+    "TrajectoryCoxRegressor",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",
     "TrajectoryGammaRegressor",

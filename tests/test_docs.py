@@ -29,7 +29,8 @@ PAGES = [
 ]
 # And callbacks, which scikit-learn has from 1.9 on.
 EXTRA = re.compile(
-    r"^>>> (?:import|from) (jax|torch|dask|imblearn|lightgbm|sklearn\.callback)\b",
+    r"^>>> (?:import|from) "
+    r"(jax|torch|dask|imblearn|lightgbm|sksurv|sklearn\.callback)\b",
     re.MULTILINE,
 )
 

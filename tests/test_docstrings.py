@@ -92,7 +92,9 @@ def test_fitted_attributes_are_those_of_fits(cls, rng):
     for model in [made, *OTHER_MODELS.get(cls.__name__, [])]:
         names = SETTINGS.keys() & model.get_params(deep=False).keys()
         model.set_params(**{name: SETTINGS[name] for name in names})
-        model.fit(X, y > 1 if is_classifier(model) else y)
+        of_survival = isinstance(model, skacv.TrajectoryCoxRegressor)
+        target = (y > 1, y) if of_survival else y > 1 if is_classifier(model) else y
+        model.fit(X, target)
         public = [
             name for name in dir(model) if re.fullmatch(r"[a-zA-Z]\w*[^_]_", name)
         ]

@@ -31,6 +31,7 @@ from skacv import (
     Staged,
     TableEncoder,
     TrajectoryClassifier,
+    TrajectoryCoxRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryGammaRegressor,
@@ -67,6 +68,7 @@ MODELS = {
     "quantile": TrajectoryQuantileRegressor(**RUN),
     "logistic": TrajectoryLogisticRegression("path", **RUN),
     "svc": TrajectoryLinearSVC(**RUN),
+    "cox": TrajectoryCoxRegressor(**RUN),
     "regressor": TrajectoryRegressor(**RUN),
     "classifier": TrajectoryClassifier(**RUN),
     "eigenpro": IterativeRidge(
@@ -116,6 +118,8 @@ def drawn(name, container="rows", seed=0):
         y = (X[:, 0] + rng.standard_normal(N_ROWS) > 0).astype(int)
     else:
         y = 1.0 + rng.poisson(np.exp(0.3 * X[:, 0]))
+    if name == "cox":
+        y = np.column_stack([y > 1, y])
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     weights = rng.uniform(0.5, 2, N_ROWS)
@@ -146,6 +150,8 @@ def said(model, X):
             found[name] = getattr(model, name)(X)
     if hasattr(model, "predict_interval"):
         found["interval"] = model.predict_interval(X, 0.8)
+    if hasattr(model, "predict_survival_function"):
+        found["survival"] = model.predict_survival_function(X, return_array=True)
     run = getattr(model, "estimator_", model)
     for name in fitted_attributes(run):
         value = getattr(run, name)

@@ -52,7 +52,7 @@ OTHER = {
     "groups": (2, {"alpha": 0.1}),
     "keep_data": (True, {}),
     "kernel": ("laplacian", {}),
-    "l1_ratio": (0.9, {"C": 1.0, "alpha": 0.1}),
+    "l1_ratio": (0.9, {"C": 1.0, "alpha": 0.1, "penalty": "elasticnet"}),
     "loo": (10, {}),
     "loo_correction": (False, {"loss": "huber"}),
     "loss": (None, {}),
@@ -79,6 +79,7 @@ OTHER = {
     "step_size": (1e-4, {}),
     "store_every": (4, {}),
     "subsample_size": (12, {"solver": "eigenpro", "n_components": 2}),
+    "ties": ("efron", {}),
     "tol": (0.3, {"patience": 1, "max_iter": 100}),
 }
 LOSSES = {
@@ -92,6 +93,8 @@ POSITIVE = {
     "TrajectoryPoissonRegressor": lambda y: np.abs(np.rint(y)),
     "TrajectoryTweedieRegressor": lambda y: np.maximum(y, 0),
     "TrajectoryGammaRegressor": np.abs,
+    # Events and times, some of which are tied.
+    "TrajectoryCoxRegressor": lambda y: np.column_stack([y > -1, np.rint(np.exp(-y))]),
 }
 # Keywords of where and how a fit is computed, which the fit does not depend on: other
 # tests are of them.

@@ -201,7 +201,7 @@ class IteratedModel(RecordedModel):
             return self._default_loss
         return self._model_type.row_loss(self.loss)
 
-    def _row_losses(self, target, predictions):
+    def _row_losses(self, target, predictions, weights=None):
         """Losses of rows, (n_iterates, n), from predictions (n_iterates, n, ...)."""
         return self._model_type.losses(self._row_loss(), target, predictions)
 

@@ -11,10 +11,12 @@ from .regressors import (
     TrajectoryTweedieRegressor,
 )
 from .ridge import IterativeRidge
+from .survival import TrajectoryCoxRegressor
 
 __all__ = [
     "IterativeRidge",
     "TrajectoryClassifier",
+    "TrajectoryCoxRegressor",
     "TrajectoryElasticNet",
     "TrajectoryGammaRegressor",
     "TrajectoryGroupLasso",

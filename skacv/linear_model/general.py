@@ -77,13 +77,14 @@ def get_part(part, table):
     return table[part] if isinstance(part, str) else part
 
 
-def spec_of_parts(estimator, ratio=Strengths.ratio, **settings):
+def spec_of_parts(estimator, ratio=Strengths.ratio, penalties=PENALTIES, **settings):
     """The specification of a run from ``alpha``, ``penalty`` and ``schedule``.
 
-    A "path" of strengths ends at ``ratio``; ``settings`` are those of ModelSpec.
+    A "path" of strengths ends at ``ratio``; ``penalties`` are those that have names;
+    ``settings`` are those of ModelSpec.
     """
     penalty = Zero() if estimator.penalty is None else estimator.penalty
-    penalty = get_part(penalty, PENALTIES)
+    penalty = get_part(penalty, penalties)
     n_path = N_SMOOTH_STRENGTHS if penalty.is_linear else Strengths.n_path
     strengths = Strengths(
         estimator.alpha, factor=penalty.strength, n_path=n_path, ratio=ratio

@@ -9,6 +9,7 @@ from sklearn.metrics import get_scorer_names
 
 from .._estimator.data.queries import is_ranker
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.data.survival import takes_survival
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
@@ -49,7 +50,7 @@ def choose_criteria(owner, data, candidates):
     if data.is_collection:
         check_collections(owner, losses, shared_loss)
     estimate = estimate_for(owner, data, left, losses, shared_loss)
-    name, weights, of_members = owner.criterion, left[0].sample_weight, None
+    name, weights, of_members = criterion_of(owner), left[0].sample_weight, None
     if is_auto(name) or is_estimate(name) or measure is not None:
         for candidate in left:
             terms_of(candidate.model).check_loss_chooses()
@@ -95,7 +96,7 @@ def takes_groups(scorer):
 
 def estimate_for(owner, data, candidates, losses, shared_loss):
     """The estimate that a criterion is computed from; ValueError if none suits."""
-    name, given = owner.criterion, []
+    name, given = criterion_of(owner), []
     if data.params.get("groups") is not None:
         given.append("groups")
     if owner.cv is not None:
@@ -123,6 +124,12 @@ def estimate_for(owner, data, candidates, losses, shared_loss):
     if given or data.is_portfolio or owner.search == "race":
         return ESTIMATES["cv"]
     return resolve_auto(candidates, data.y)
+
+
+def criterion_of(owner):
+    """The criterion of a stopping estimator; the folds of Cox's loss are "cv"."""
+    is_named = isinstance(owner.criterion, str)
+    return "cv" if is_named and owner.criterion == "cox" else owner.criterion
 
 
 def is_estimate(criterion):
@@ -177,4 +184,6 @@ def member_losses(candidates, y, measure=None):
 
 def usual_scorer(estimator):
     """The name of the scorer that compares members with different losses."""
+    if takes_survival(estimator):
+        return "concordance"
     return "accuracy" if is_classifier(estimator) else "r2"

@@ -110,6 +110,40 @@ class ChosenIterate:
         ndarray of shape (n_samples, n_classes)
         """
 
+    @delegated(_estimator_has)
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False
+    ) -> np.ndarray:
+        """Survival functions of the chosen iterate, for models of survival times.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        return_array : bool, default=False
+            Whether to return values at the times of the training rows, not functions.
+
+        Returns
+        -------
+        ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
+        """
+
+    @delegated(_estimator_has)
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False
+    ) -> np.ndarray:
+        """Cumulative hazards of the chosen iterate, for models of survival times.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        return_array : bool, default=False
+            Whether to return values at the times of the training rows, not functions.
+
+        Returns
+        -------
+        ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
+        """
+
     def at_iteration(self, t: int) -> Any:
         """The fitted estimator at iterate ``t`` of the chosen trajectory.
 

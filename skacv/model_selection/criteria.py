@@ -16,7 +16,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
+from sklearn.metrics import (
+    check_scoring,
+    get_scorer,
+    get_scorer_names,
+    make_scorer,
+)
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host, with_positive_class
@@ -26,6 +31,7 @@ from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto, is_off
+from .._estimator.prediction.survival import concordance
 from .._names import did_you_mean, question
 from .._warnings import warn
 from ..risk.held_out_rows import units_of
@@ -200,12 +206,18 @@ class PathCriterion(Criterion):
         return losses.averages(self.groups)
 
 
+# Criteria for survival times, of all held-out rows together: the path of folds under
+# another name, and a scorer.
+SURVIVAL_CRITERIA = "cox", "concordance"
+
 # Blocks of held-out rows that the standard error of a score is taken over.
 N_BLOCKS = 20
 
 
 def scorer_of(scoring):
     """The scorer with this name, or the callable itself."""
+    if isinstance(scoring, str) and scoring == "concordance":
+        return make_scorer(concordance)
     try:
         return (check_scoring if callable(scoring) else get_scorer)(scoring=scoring)
     except ValueError as error:

@@ -23,12 +23,14 @@ from .._estimator.data.checks import (
 )
 from .._estimator.data.queries import is_ranker, rows_by_query
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.data.survival import is_survival, survival_array, takes_survival
 from .._estimator.delegation import class_of
 from .._estimator.estimates.folds import ShuffledFolds
 from .._estimator.parameters import is_auto
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
 from .class_weights import check_weighs_classes, weigh_by_class
+from .criteria import SURVIVAL_CRITERIA
 from .defaults.encoded import EncodedTable
 from .defaults.portfolio import FEWEST_ROWS, default_members, infer_task, list_forms
 from .members import check_members
@@ -87,6 +89,8 @@ class SearchData:
         limit = owner.time_limit
         deadline = None if limit is None else Deadline(limit)
         check_has_targets(owner, X, y)
+        if (forms_of_survival := survival_of_members(owner)) is not None:
+            y = survival_array(y, signed=forms_of_survival == {"signed times"})
         passed_X, passed_y, metadata = X, y, params
         X, y, params = read_containers(X, y, params)
         dask = is_collection(X)
@@ -146,6 +150,34 @@ class SearchData:
         return replace(self, members=members, left_out=left_out, rule=rule)
 
 
+def survival_of_members(owner):
+    """How members take survival times; None if none of them is fitted to these.
+
+    ValueError is raised if some are and others are not, or if they cannot be compared
+    as asked for.
+    """
+    are = {}
+    if owner.estimator is not None:
+        are = {name: takes_survival(member) for name, member in owner._members()}
+    is_of_survival = any(are.values())
+    if is_of_survival and not all(are.values()):
+        names = ", ".join(repr(name) for name, takes in are.items() if not takes)
+        raise ValueError(
+            "Members must all be fitted to survival times, or none of them: "
+            f"{names} are not."
+        )
+    if is_of_survival and owner.rule == "blend":
+        raise ValueError(
+            "rule='blend' averages predictions, and log hazard ratios of several "
+            "models have no common unit: use rule='min' or rule='one_se'."
+        )
+    if owner.criterion in SURVIVAL_CRITERIA and not is_of_survival:
+        raise ValueError(
+            f"criterion={owner.criterion!r} is for models of survival times."
+        )
+    return {*are.values()} if is_of_survival else None
+
+
 def check_has_targets(owner, X, y):
     """Raise if there are no targets, which only a summary has itself."""
     if y is None and not isinstance(X, RowSummary):
@@ -194,7 +226,8 @@ def weigh_rows(owner, X, y, params, of_classes, has_rows):
     """
     params, n_rows = dict(params), 0
     if has_rows and y is not None:
-        check_target(y, of_classes)
+        if not is_survival(y):
+            check_target(y, of_classes)
         n_rows = len(y)  # X may be no table, which members refuse
         if "sample_weight" in params:
             weights = validate_weights(params["sample_weight"], n_rows)

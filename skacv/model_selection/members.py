@@ -192,7 +192,7 @@ class ComposedOfMembers(Composition):
             if self.cv is not None:
                 member.set_params(cv=self.cv)
             router.add(method_mapping=mapping, **{self._receiver(name): member})
-        is_own = self.criterion in ("auto", *ESTIMATES)
+        is_own = self.criterion in ("auto", "cox", *ESTIMATES)
         if not is_own and parse_measure(self.criterion) is None:
             router.add(
                 criterion=scorer_of(self.criterion),

@@ -211,6 +211,11 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
     size = iterates_per_block(len(target) * predictor.shape[2])
     for part in slices(len(numbers), size):
         block = slice(numbers[part].start, numbers[part].stop)
+        if loss.couples_rows:
+            z = predictor[block].transpose(1, 2, 0)
+            of_rows = loss.weighted_values(target, z, weights[:, None, None])
+            values[part] = of_rows.sum(axis=(0, 1))
+            continue
         n_entries = len(numbers[part]) * predictor.shape[2]
         for rows in blocks(len(target), 8 * n_entries):
             z = predictor.of_rows(rows, block).transpose(1, 2, 0)

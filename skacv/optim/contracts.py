@@ -11,6 +11,7 @@ from weakref import WeakSet
 import numpy as np
 
 from .penalties import Uniform
+from .updates import NewtonStep
 
 # The step of central differences.
 DIFFERENCE = np.cbrt(np.finfo(float).eps)
@@ -20,11 +21,13 @@ _checked: WeakSet[type] = WeakSet()
 
 def check_plan(problem, planned):
     """Raise if the phases of a plan are incompatible, or lack a declared property."""
-    if type(problem.loss) not in _checked:
+    if type(problem.loss) not in _checked and not problem.loss.couples_rows:
         check_loss(problem.loss, problem.target[:16])
     updates, n_with_batches = [], 0
     for phase in planned:
         updates.append(phase.first_update)
+        if problem.loss.couples_rows:
+            check_takes_all_rows(updates[-1], problem.loss)
         n_with_batches += updates[-1].n_batches > 0
     if 0 < n_with_batches < len(updates):
         raise ValueError(
@@ -62,6 +65,15 @@ def _check_on_kernel(update, penalty):
         raise ValueError(
             f"{type(update).__name__} needs the columns of X, which a kernel does "
             "not have: use gradient steps."
+        )
+
+
+def check_takes_all_rows(update, loss):
+    """Raise if an update needs losses of single rows, which have none by themselves."""
+    if update.n_batches or isinstance(update, NewtonStep):
+        raise ValueError(
+            f"{type(update).__name__} needs losses of single rows, and the {loss.name} "
+            "compares rows with each other: use gradient steps of all rows."
         )
 
 

@@ -65,6 +65,7 @@ class WeightedFits:
         is_in_memory = design.is_matrix and not design.is_on_device
         n_bytes = self.row_weights.nbytes * problem.target.shape[1]
         is_large = n_bytes > LARGE_BYTES and not self.refits_intercept
+        is_large &= not problem.loss.couples_rows
         self.uses_blocks = is_large and is_in_memory
         self._moment_gradient = None
         if target is None:
@@ -76,6 +77,8 @@ class WeightedFits:
                 if is_small and 2 * n_gram_entries <= design.n_stored:
                     self._moment_gradient = GradientByMoments(self)
         self.target = target
+        # With coupled rows the target is no predictor, and is not centred.
+        self._centred = 0.0 if problem.loss.couples_rows else target
 
     def gradient_at(self, point):
         """Gradients of the losses at an Iterate, (n_columns, n_outputs, n_fits)."""
@@ -129,15 +132,15 @@ class WeightedFits:
         else:  # most runs start here: no product is needed
             product = np.zeros(shape, coef.dtype)
         if self.refits_intercept:
-            residual = product - self.target
+            residual = product - self._centred
             product -= np.einsum("rof,rkf->kf", self._normalized_weights, residual)
         return product
 
     def slopes(self, predictor):
         """Weights times derivatives of the losses in the predictors."""
         weights, target, loss = self.row_weights, self.target, self.problem.loss
-        if predictor.nbytes <= LARGE_BYTES:
-            return weights * loss.derivative(target, predictor)
+        if loss.couples_rows or predictor.nbytes <= LARGE_BYTES:
+            return loss.slopes(target, predictor, weights)
         slopes = np.empty_like(predictor, np.result_type(weights, predictor))
         for rows in blocks(len(predictor), predictor[0].nbytes):
             slope = loss.derivative(target[rows], predictor[rows])
@@ -178,7 +181,8 @@ class WeightedFits:
     def _means(self):
         """Means of every fit's columns, (n_columns, n_fits), and of its targets."""
         columns = self.problem.design.t_dot(self._normalized_weights[:, 0])
-        return columns, np.einsum("rof,rkf->kf", self._normalized_weights, self.target)
+        centred = np.broadcast_to(self._centred, self.target.shape)
+        return columns, np.einsum("rof,rkf->kf", self._normalized_weights, centred)
 
     def column_norms(self):
         """Upper bounds of the norms of the columns, (1 or n_fits, n_columns)."""
@@ -189,8 +193,10 @@ class WeightedFits:
 
     def value(self, predictor):
         """Losses of the fits, summed over the rows and the outputs, (n_fits,)."""
-        loss = self.problem.loss.value(self.target, predictor)
-        return (self.row_weights * loss).sum(axis=(0, 1), dtype=np.float64)
+        losses = self.problem.loss.weighted_values(
+            self.target, predictor, self.row_weights
+        )
+        return losses.sum(axis=(0, 1), dtype=np.float64)
 
     def objectives(self, penalty, iterate):
         """Losses and penalties of the fits, (n_fits,)."""

@@ -60,6 +60,9 @@ class Loss:
         Whether the outputs of a row enter one loss together.
     is_of_residual : bool
         Whether it depends only on the target minus the predictor.
+    couples_rows : bool
+        Whether rows enter one loss together, which then depends on all their weights:
+        :meth:`slopes` and :meth:`weighted_values` are its own.
     has_bounded_curvature : bool
         Whether no curvature exceeds ``curvature_bound``. Otherwise this is the largest
         one at predictions that equal the targets.
@@ -80,6 +83,7 @@ class Loss:
     is_quadratic = False
     is_coupled = False
     is_of_residual = False
+    couples_rows = False
     has_bounded_curvature = True
     reported_factor = 1.0
     target_range = -np.inf, np.inf
@@ -108,6 +112,24 @@ class Loss:
     def curvature_bound(self, target: np.ndarray) -> float:
         """An upper bound of the curvature, which sets the step size."""
         raise ValueError(f"{type(self).__name__} has no curvature_bound.")
+
+    def weighted_values(
+        self, target: np.ndarray, predictor: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Weights of the rows times :meth:`value`: what the objective sums up."""
+        return weights * self.value(target, predictor)
+
+    def slopes(
+        self, target: np.ndarray, predictor: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Derivatives of the sum of :meth:`weighted_values` in the predictors."""
+        return weights * self.derivative(target, predictor)
+
+    def largest_curvature(
+        self, target: np.ndarray, predictor: np.ndarray, weights: np.ndarray
+    ) -> float:
+        """The largest curvature of coupled rows at these predictors."""
+        raise ValueError(f"{type(self).__name__} has no largest_curvature.")
 
     def null_predictor(
         self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray

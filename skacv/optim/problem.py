@@ -46,8 +46,8 @@ class Problem:
 
     def value(self, predictor):
         """f at linear predictors (n_rows, n_targets), summed over the targets."""
-        loss = self.loss.value(self.target, predictor)
-        return float((self.row_weights * loss).sum(dtype=np.float64))
+        losses = self.loss.weighted_values(self.target, predictor, self.row_weights)
+        return float(losses.sum(dtype=np.float64))
 
     def objective(self, penalty, coef, predictor):
         """f + g, summed over the targets."""
@@ -95,8 +95,8 @@ class Problem:
 
     def gradient(self, predictor):
         """Gradient of f, (n_columns, n_targets), at linear predictors."""
-        slope = self.loss.derivative(self.target, predictor)
-        return self.design.t_dot(self.row_weights * slope)
+        slopes = self.loss.slopes(self.target, predictor, self.row_weights)
+        return self.design.t_dot(slopes)
 
     def least_squares_predictor(self, index):
         """Predictors (n_rows, n_targets) that minimise f over the columns ``index``."""
@@ -176,6 +176,10 @@ class Problem:
     @cached_property
     def curvature_bound(self):
         """The curvature of a row at most, or where it has no bound, on the way."""
+        if self.loss.couples_rows:
+            at_start = self.target, self.start_predictor, self.row_weights
+            bound = self.loss.curvature_bound(self.target)
+            return max(bound, self.loss.largest_curvature(*at_start))
         mean = (self.row_weights * self.target).sum(axis=0) / self.row_weights.sum()
         return largest_curvature(self.loss, self.target, mean, self.start_predictor)
 

@@ -181,13 +181,17 @@ def mean_with_error(losses, weights, units=None):
     return mean, np.sqrt(variance * correction)
 
 
-def losses_of(loss, target, predictors):
+def losses_of(loss, target, predictors, weights):
     """Losses of linear predictors for some rows, averaged over outputs.
 
     Shapes: target (n_rows, n_outputs), predictors (n_iterates, n_rows, n_outputs),
-    returned (n_iterates, n_rows).
+    weights (n_rows,), returned (n_iterates, n_rows).
     """
     predictors = np.moveaxis(predictors, 0, 2).astype(np.float64, copy=False)
+    if loss.couples_rows:  # compared with each other, all that are held out
+        weights = weights[:, None, None]
+        losses = loss.weighted_values(target[:, :, None], predictors, weights) / weights
+        return losses[:, 0].T
     losses = loss.reported(target[:, :, None], predictors)
     # A mean over a single output would take as long as the losses themselves.
     return (losses[:, 0] if losses.shape[1] == 1 else losses.mean(axis=1)).T

@@ -95,6 +95,9 @@ class StagedAdapter(ABC):
     early_stopping: dict = {}
     # Other parameters while it grows. Every fold would print its lines.
     grows_with: dict = {"verbose": 0}
+    # How it takes survival times, if it does: "events and times" or "signed times",
+    # negative where a row is censored.
+    survival: str | None = None
     # The argument of ``fit`` that is added to the sum of the stages of every row.
     offset: str | None = None
     # Arguments of ``fit`` with a value for every column.

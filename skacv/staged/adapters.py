@@ -46,6 +46,7 @@ from .gradient_boosting import HistBoosting, PlainBoosting
 from .lightgbm_boosters import LightGBM
 from .losses import EpsilonInsensitive, deviance, judged_by
 from .rankers import CatBoostRanker, LightGBMRanker, XGBoostRanker
+from .survival import CatBoostCox, SurvivalComponents, SurvivalTrees, XGBoostCox
 from .xgboost_boosters import XGBoost
 
 
@@ -552,8 +553,12 @@ ADAPTERS.extend(
         Forests,
         Baggings,
         RefitAdapter,
+        SurvivalTrees,
+        SurvivalComponents,
+        XGBoostCox,
         XGBoost,
         LightGBM,
+        CatBoostCox,
         CatBoost,
         XGBoostRanker,
         LightGBMRanker,

@@ -28,6 +28,7 @@ NOT_PASSED = {
 }
 # Names of the metrics that are losses of stages.
 METRICS_OF_LOSSES = {
+    "Cox deviance": {"cox-nloglik", "cox"},
     "squared error": {
         "rmse",
         "l2",

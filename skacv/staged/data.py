@@ -23,6 +23,7 @@ from .._estimator.data.checks import (
 )
 from .._estimator.data.labels import known_labels, targets_of
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.data.survival import is_survival, ranked_times, survival_array
 from .._estimator.delegation import weights_for
 from .._warnings import warn
 from .fits import last_of, replace_last_step
@@ -69,6 +70,8 @@ class TargetInfo:
         n_outputs).
         """
         classes = self.row_classes
+        if is_survival(y):
+            return ranked_times(y)
         if classes is None:
             settings = {"ensure_2d": False, "ensure_all_finite": False}
             y = check_array(y, dtype=np.float64, input_name="y", **settings)
@@ -112,7 +115,10 @@ def check_data(staged, adapter, X, y, sample_weight=None):
             "X.sparse.to_dense()."
         )
     has_classes = is_classifier(last)
-    y = validate_target(y, has_classes)
+    if adapter.survival:
+        y = survival_of(y, adapter)
+    else:
+        y = validate_target(y, has_classes)
     check_consistent_length(X, y)
     if sample_weight is not None:
         (y,) = replace_weightless_rows(validate_weights(sample_weight, len(y)), y)
@@ -138,6 +144,11 @@ def check_data(staged, adapter, X, y, sample_weight=None):
     if len(classes) < 2:
         raise ValueError("y has one class, but at least 2 classes are needed.")
     return TargetInfo(names, adapter.classification_loss(), classes), y
+
+
+def survival_of(y, adapter):
+    """Survival times in any form that an adapter takes."""
+    return survival_array(y, signed=adapter.survival == "signed times")
 
 
 def check_enough(y):

@@ -59,6 +59,7 @@ from .data import (
     check_has_all,
     check_targets_of_folds,
     params_by_step,
+    survival_of,
 )
 from .evaluation import Evaluation
 from .fits import FormerFits, StagedFit, clone_estimator, last_of
@@ -235,6 +236,12 @@ class Staged(
             raise AttributeError(message) from None
 
     @property
+    def _takes_survival(self):
+        """How the estimator takes survival times, if it does."""
+        adapter = staged_adapter_of(last_of(self.estimator))
+        return adapter.survival if adapter is not None else None
+
+    @property
     def _in_stages(self):
         """What the user has passed to :class:`TrajectoryEarlyStoppingCV`, say."""
         return last_of(self.estimator)
@@ -340,7 +347,8 @@ class Staged(
 
     def _begin_run(self, adapter, X, y, params, growth, former, measure):
         """A run of which no stage has been evaluated."""
-        passed, X, y_passed = (X, y), frame_of_arrow(X), target_array(y)
+        passed, X = (X, y), frame_of_arrow(X)
+        y_passed = survival_of(y, adapter) if adapter.survival else target_array(y)
         queries = None
         if measure is not None and not adapter.ranks:
             raise ValueError(
@@ -357,7 +365,7 @@ class Staged(
             check_keeps_queries(self.estimator)
             of_fit.last["qid"] = queries
         row_weights = of_fit.last.get("sample_weight")
-        info, y = check_data(self, adapter, X, y, row_weights)
+        info, y = check_data(self, adapter, X, y_passed, row_weights)
         if queries is not None:
             loss = adapter.query_loss(measure) if measure else info.loss
             info = replace(info, loss=loss, query_sizes=sizes_by_row(queries))
@@ -442,6 +450,11 @@ class Staged(
                     fit = begin_on(*split, number)
                 folds.append(replace(fit, fold=number))
         mean_of = None
+        if self.keep == "mean" and adapter.survival:
+            raise ValueError(
+                "keep='mean' averages predictions, and hazard ratios of several fits "
+                "have no common unit: use keep='model'."
+            )
         if self.keep == "mean":
             if not folds:
                 raise ValueError(
@@ -520,6 +533,8 @@ class Staged(
         if adapter is not None and adapter.ranks:
             # CatBoost says that it is a regressor, LightGBM and XGBoost say nothing.
             tags.estimator_type, tags.regressor_tags = "ranker", None
+        if self._takes_survival:  # with their own targets
+            tags.estimator_type = tags.regressor_tags = None
         if isinstance(self.estimator, PerOutput.classes):  # it passes X on
             tags.input_tags = get_tags(self.estimator.estimator).input_tags
         of_classes, of_target = tags.classifier_tags, tags.target_tags

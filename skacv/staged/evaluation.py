@@ -168,6 +168,8 @@ class Evaluation:
         """
         if isinstance(self.loss, QueryLoss):
             return np.zeros((len(self.rows), 1))
+        if self.loss.couples_rows:  # equal ones
+            return self.loss.mean(np.zeros((len(self.rows), 1)))
         constants = np.zeros((len(self.splits), self.target.shape[1]))
         if self.loss != WrongLabel():
             for constant, (fitted, _) in zip(constants, self.splits):
@@ -187,7 +189,8 @@ class Evaluation:
         units = units_of(self.held_out[0], self.groups)
         for predictions, deviations in chain(first, self.path.read_new(n_stages)):
             with np.errstate(over="ignore", invalid="ignore"):  # of one that diverges
-                losses = row_losses(self.loss, target[self.rows], predictions)
+                of_rows = target[self.rows], predictions, weights[self.rows]
+                losses = row_losses(self.loss, *of_rows)
                 if deviations is not None:
                     losses -= self._excess(losses, predictions, deviations)
                 # The layout, which would depend on the number of stages, decides how

@@ -23,6 +23,7 @@ from .._estimator.data.queries import (
     rows_by_query,
     sizes_by_row,
 )
+from .._estimator.data.survival import takes_survival
 from .._estimator.delegation import class_of, fitted_part, route_metadata
 from .._estimator.docstrings import INTERVALS, SETS, documented
 from .._estimator.estimates.held_out import row_losses
@@ -30,9 +31,11 @@ from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import HasStagedLoss
+from .._estimator.prediction.survival import concordance
 from ..records.descriptors import recorded
 from .adapter import label_probabilities, response_of
 from .averages import MeanOfCopies
+from .data import survival_of
 from .fits import last_of
 
 
@@ -50,6 +53,8 @@ def _has_intervals(staged):
     """Whether the estimator is a regressor; classifiers have sets instead."""
     if is_ranker(staged):
         raise AttributeError(SCORES_ORDER)
+    if takes_survival(staged):
+        raise AttributeError("its predictions are hazards, not times")
     if not is_regressor(staged):
         instead = "; it has predict_set" if hasattr(staged, "predict_set") else ""
         raise AttributeError(f"only regressors have intervals{instead}")
@@ -84,6 +89,12 @@ class PredictsByStages(HasStagedLoss):
 
     def _gives_sets(self):
         return hasattr(self, "predict_set") and not self._is_multilabel
+
+    def _validate_target(self, y):
+        adapter = self._adapter()
+        if adapter.survival:
+            return survival_of(y, adapter)
+        return super()._validate_target(y)
 
     def _target(self, y):
         return self.record_.more["info"].target_of(y)
@@ -212,6 +223,46 @@ class PredictsByStages(HasStagedLoss):
         """
         return self._predictions("decision_function", X)
 
+    @available_if(_inner_has("predict_survival_function"))
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False
+    ) -> np.ndarray:
+        """Survival functions by the stages in use, of scikit-survival's estimators.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        return_array : bool, default=False
+            Whether to return values at the times of the training rows, not functions.
+
+        Returns
+        -------
+        ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
+        """
+        return self._predictions(
+            "predict_survival_function", X, return_array=return_array
+        )
+
+    @available_if(_inner_has("predict_cumulative_hazard_function"))
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False
+    ) -> np.ndarray:
+        """Cumulative hazards by the stages in use, of scikit-survival's estimators.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        return_array : bool, default=False
+            Whether to return values at the times of the training rows, not functions.
+
+        Returns
+        -------
+        ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
+        """
+        return self._predictions(
+            "predict_cumulative_hazard_function", X, return_array=return_array
+        )
+
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every number of stages, from the first.
 
@@ -304,13 +355,14 @@ class PredictsByStages(HasStagedLoss):
         return info.target_of(y), (1.0 if weights is None else weights) / sizes
 
     def _mean_loss(self, target, response, weights):
-        losses = row_losses(self._loss, target, response[None])[0]
+        losses = row_losses(self._loss, target, response[None], weights)[0]
         return np.average(losses, weights=weights)
 
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the stages in use, by the ``score`` of the estimator.
 
-        That of a ranker is one less its loss, such as the mean NDCG@10 of the queries.
+        That of a ranker is one less its loss, such as the mean NDCG@10 of the queries,
+        and that of a model of survival times is Harrell's concordance.
 
         Parameters
         ----------
@@ -328,6 +380,9 @@ class PredictsByStages(HasStagedLoss):
         if is_ranker(self):
             target, weights = self._target_of_queries(X, y, params, "score")
             return 1 - self._mean_loss(target, self.predict(X), weights)
+        if takes_survival(self):
+            y = self._validate_target(y)
+            return concordance(y, self.predict(X), **params)
         params = route_metadata(self, "score", "estimator", "score", params)
         return self._predictions("score", X, y, **params)
 

@@ -10,6 +10,7 @@ from .._compat import _num_samples
 from .._estimator.data.checks import sum_duplicates
 from .._estimator.delegation import samplers_of
 from .._estimator.estimates.terms import Limit, Price, RunTerms
+from ..optim.cox import Cox
 from ..optim.losses import Logistic, Multinomial
 from .data import FitParams, check_data, check_enough
 from .fits import StagedFit
@@ -46,6 +47,8 @@ class StagedTerms(RunTerms):
 
     def loss(self, X, y):
         info, _ = check_data(self.model, self.adapter, X, y)
+        if info.loss.couples_rows:  # whatever is predicted
+            return Cox(info.loss.ties)
         if info.loss != LogLoss():
             return info.loss
         # As other classifiers name it.

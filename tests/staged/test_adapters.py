@@ -136,6 +136,8 @@ def test_every_adapter_has_an_estimator_here():
     of_libraries = {adapter for adapter in ADAPTERS if issubclass(adapter, Boosters)}
     below = {adapters.Iterations, adapters.PerOutput}  # and test_several_outputs.py
     below.add(adapters.FeatureMachines)  # in kernel/test_feature_machines.py
+    # In boosters/test_survival.py.
+    below |= {adapters.SurvivalTrees, adapters.SurvivalComponents}
     assert set(ADAPTERS) - of_libraries - tried == below
 
 

@@ -365,7 +365,8 @@ def check_target(y, of_classes, multi_output=True):
         raise ValueError(
             "y is a structured array, with the fields "
             f"{', '.join(map(repr, array.dtype.names))}, such as censored survival "
-            "times, which no model here supports: pass one of the fields as an array."
+            "times: TrajectoryCoxRegressor is fitted to these, other models to one of "
+            "the fields as an array."
         )
     check_complete(array)
     takes_columns = multi_output and (not of_classes or is_indicator(array))

@@ -34,7 +34,7 @@ class TrainingData:
     is_1d: bool
     names: dict  # fitted attributes from columns and target
     offset: np.ndarray  # means of the targets, or zeros, (1, n_outputs)
-    is_centered: bool  # rows and targets, by their means
+    is_centered: bool  # rows, and targets if the loss is quadratic, by their means
     has_constant: bool  # an intercept is the last coefficient
 
     basis = None  # (n_features, n_rows), if the run is on coordinates of the rows in it
@@ -229,14 +229,17 @@ class EncodedTarget:
 
 def column_data(samples, encoded, fit_intercept, standardize=False):
     """The problem of a linear model: centred lazily, or with a column of ones."""
+    loss = encoded.loss
     if standardize:
-        samples = samples.standardized(encoded.weights, fit_intercept, standardize)
-    X, loss = samples.X, encoded.loss
+        centers = fit_intercept or loss.couples_rows
+        samples = samples.standardized(encoded.weights, centers, standardize)
+    X = samples.X
     check_sizes(X, encoded.target)
     target = encoded.target.astype(np.float64, copy=False)
     total_weight = encoded.weights.sum()
     row_weights = (encoded.weights / total_weight)[:, None]
-    is_centered = bool(fit_intercept and loss.is_quadratic)
+    # Coupled rows are compared with each other: only differences of X count.
+    is_centered = bool((fit_intercept and loss.is_quadratic) or loss.couples_rows)
     has_constant = bool(fit_intercept and not loss.is_quadratic)
     center = np.zeros((X.shape[1], 1))
     offset = np.zeros((1, target.shape[1]))
@@ -246,6 +249,7 @@ def column_data(samples, encoded, fit_intercept, standardize=False):
     if is_centered:
         design = design.centered(row_weights)
         center = design.center
+    if is_centered and loss.is_quadratic:
         offset = row_weights.T @ target
         target = target - offset
     start = None

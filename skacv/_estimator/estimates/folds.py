@@ -27,12 +27,18 @@ from ..._warnings import warn
 from ...exceptions import SmallTrainingSetsWarning
 from ...optim.array_path import path_values
 from ...records.held_out import HeldOut
-from ...risk.held_out_rows import error_of_repeats, mean_with_error, units_of
+from ...risk.held_out_rows import (
+    error_of_repeats,
+    losses_of,
+    mean_with_error,
+    units_of,
+)
 from ...risk.left_out.replicas import leave_folds_out
 from ..collections import is_collection
 from ..data.checks import validate_groups
+from ..data.survival import is_survival
 from ..data.training_data import positions
-from .held_out import HeldOutPath
+from .held_out import HeldOutLosses, HeldOutPath
 from .left_out import mean_losses, parallel_blocks
 
 # Held-out rows, or groups of them, from which a choice is made by default. The standard
@@ -76,10 +82,13 @@ class ShuffledFolds:
     def split(self, X, y, groups=None):
         """Training rows and held-out rows, the same for the same data."""
         y = np.asarray(y)
+        is_of_survival = is_survival(y)
+        if is_of_survival:  # every fold has some events
+            y = y["event"]
         targets = y if self.rows is None else y[self.rows]
         rows = np.arange(len(y)) if self.rows is None else self.rows
         # Rows with several labels have no classes to be stratified by.
-        stratified = self.stratified and y.size == len(y)
+        stratified = (self.stratified or is_of_survival) and y.size == len(y)
         y = y[rows].ravel() if stratified else np.zeros(len(rows), int)
         drawing = {"shuffle": True, "random_state": 0}
         if self.has_groups:
@@ -99,7 +108,9 @@ class ShuffledFolds:
             else:
                 splitter = KFold(min(self.n_splits, len(y)), **drawing)
             splits = splitter.split(rows, y)
-        n_enough, n_units = self._n_enough(targets), 0
+        # Pooled risk sets need the rows of all folds.
+        n_enough = np.inf if is_of_survival else self._n_enough(targets)
+        n_units = 0
         for number, (fitted, held_out) in enumerate(splits, start=1):
             n_units += len(held_out if groups is None else np.unique(groups[held_out]))
             yield rows[fitted], rows[held_out]
@@ -349,7 +360,9 @@ def read_folds(run):
         with np.errstate(over="ignore", invalid="ignore"):
             record = leave_folds_out(problem, trajectory, folds, rule, **parallel)
     paths, (samples, targets) = data.held_out_paths(record, folds), data.held_out(folds)
-    if len(folds) == 1:  # no spread over folds, but over rows or groups
+    if problem.loss.couples_rows:
+        path, se_path, by_fold = pooled_losses(run, paths, folds)
+    elif len(folds) == 1:  # no spread over folds, but over rows or groups
         units = units_of(samples[0], run.groups)
         rows = data.rows_of_samples(samples[0])
         path, se_path = mean_losses(paths[0], rows, data.observed, units)
@@ -382,3 +395,31 @@ def read_folds(run):
         prediction=HeldOutPath(paths, data.predictions(estimator)),
         more={"fold_path": by_fold},
     )
+
+
+def pooled_losses(run, paths, folds):
+    """Losses of coupled rows, of which all that are held out are compared.
+
+    A fold alone would compare few rows, and its linear predictors are those of a fit:
+    they can be pooled (Dai & Breheny 2024, "Cross validation approaches for penalized
+    Cox regression"). Returned are the path, its standard error and the part of every
+    fold.
+    """
+    problem = run.data.problem
+    rows = np.concatenate([rows for _, rows in folds])
+    labels = np.repeat(np.arange(len(folds)), [len(rows) for _, rows in folds])
+    target = problem.target[rows]
+    weights = problem.row_weights[rows, 0].astype(np.float64)
+
+    def losses_at(iterates):
+        predictors = np.concatenate([path[iterates] for path in paths], axis=1)
+        return losses_of(problem.loss, target, predictors, weights)
+
+    samples = run.data.rows[rows]
+    losses_of_rows = HeldOutLosses(samples, labels, weights, len(paths[0]), losses_at)
+    sums, totals = losses_of_rows.sums(labels, len(folds))
+    by_fold = sums / totals
+    if len(folds) == 1:
+        return *losses_of_rows.averages(run.groups), by_fold
+    path, se_path = mean_with_error(by_fold, totals)
+    return path, se_path * error_of_repeats(samples, weights), by_fold

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier
 
 from ...optim.array_path import ArrayPath, Predictors, StoredPath
 from ...optim.blocks import LARGE_BYTES, blocks
@@ -16,7 +15,6 @@ from ...risk.held_out_rows import (
     mean_with_error,
     units_of,
 )
-from ..data.checks import validate_target
 
 
 class RunningPath(ArrayPath):
@@ -136,14 +134,16 @@ class HeldOutLosses:
         return mean, error * factor
 
 
-def row_losses(loss, target, predictions):
+def row_losses(loss, target, predictions, weights=None):
     """Losses of predictions for some rows, averaged over outputs.
 
-    Shapes: target (n_rows, n_outputs), predictions (n_iterates, n_rows[, n_outputs]),
-    returned (n_iterates, n_rows).
+    Losses of coupled rows need their weights. Shapes: target (n_rows, n_outputs),
+    predictions (n_iterates, n_rows[, n_outputs]), weights (n_rows,), returned
+    (n_iterates, n_rows).
     """
     predictors = loss.predictor(predictions.astype(np.float64))
-    return losses_of(loss, target, predictors.reshape(*predictions.shape[:2], -1))
+    predictors = predictors.reshape(*predictions.shape[:2], -1)
+    return losses_of(loss, target, predictors, weights)
 
 
 def held_out_losses_of(estimator, estimate, y):
@@ -163,11 +163,10 @@ def held_out_losses_of(estimator, estimate, y):
     rows = np.hstack(indices)
     folds = np.repeat(np.arange(len(indices)), [*map(np.size, indices)])
     weights = record.weights[rows]
-    y = validate_target(y, is_classifier(estimator))
-    target = estimator._target(y)[rows]
+    target = estimator._target(estimator._validate_target(y))[rows]
 
     def of(iterates):
-        losses = estimator._row_losses(target, predictions[iterates])
+        losses = estimator._row_losses(target, predictions[iterates], weights)
         mean = losses @ weights / weights.sum()
         return losses + (path[iterates] - mean)[:, None]
 

@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 from ..._compat import available_if
 from ..data.checks import is_indicator
 from ..data.labels import indicator_of, label_of
+from ..data.survival import is_survival
 from ..devices import convert_to_numpy
 from .terms import terms_of
 
@@ -78,6 +79,8 @@ class HeldOutPredictor:
     def from_targets(cls, model, X, y):
         """An example before any run, which predicts the targets."""
         y = np.asarray(y)
+        if is_survival(y):  # early events are risky
+            return cls(model, "predict", -y["time"])
         if not is_classifier(model):
             # Deviances of counts need means above zero.
             loss = terms_of(model).loss(X, y)

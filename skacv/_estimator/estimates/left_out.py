@@ -209,6 +209,6 @@ def mean_losses(predictors, rows, problem, units=None):
     path = np.empty((2, len(predictors)))
     # 16 bytes: a loss, and the predictor that it is computed from.
     for iterates in blocks(len(predictors), 16 * target.size):
-        losses = losses_of(problem.loss, target, predictors[iterates])
+        losses = losses_of(problem.loss, target, predictors[iterates], weights)
         path[:, iterates] = mean_with_error(losses, weights, units)
     return path

@@ -17,6 +17,7 @@ from ..._names import did_you_mean
 from ...optim.array_path import PathCache
 from ...optim.trajectory import Trajectory
 from ...records.held_out import HeldOut
+from ..data.survival import takes_survival
 from ..data.training_data import TrainingData
 from ..delegation import class_of
 from ..parameters import is_auto, to_python_scalar
@@ -194,9 +195,16 @@ class Estimate:
         ValueError
         """
         if not self.is_offered_by(estimator):
+            limits = self.limits
+            if takes_survival(estimator):
+                limits = (
+                    "The partial likelihood compares rows with each other, and a row "
+                    "that is left out alone has none: criterion='cox' compares all "
+                    "rows that folds hold out."
+                )
             raise ValueError(
                 f"{purpose} needs {self.path}, which {class_of(estimator)} does "
-                f"not have. {self.limits}".rstrip()
+                f"not have. {limits}".rstrip()
             )
 
     def setting(self, estimator: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, is_classifier
+from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
@@ -58,7 +58,7 @@ class HasStagedLoss(RecordsTrajectory):
             than in fit, or all weights are zero.
         """
         check_usable(self)
-        y = validate_target(y, is_classifier(self))
+        y = self._validate_target(y)
         check_consistent_length(X, y)
         weights = validate_weights(sample_weight, len(y))
         if not weights.any():

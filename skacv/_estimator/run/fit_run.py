@@ -200,7 +200,7 @@ class FitRun(Run):
             step_size=self.plan[0].schedule.step_size,
             weights=data.sample_weights,
             groups=self.groups,
-            has_intercept=bool(model.fit_intercept),
+            has_intercept=bool(model.fit_intercept or data.is_centered),
             columns=data.columns,
             data=kept,
             more=results | model._results(finished),

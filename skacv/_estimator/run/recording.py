@@ -5,9 +5,11 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from ..._warnings import warn
 from ...records.run import Run
+from ..data.checks import validate_target
 from ..data.training_data import check_usable
 from ..devices import of_record
 from ..estimates.fitted_state import MOST_KEPT, HoldsRecord, check_iterate
@@ -207,17 +209,21 @@ class RecordsTrajectory(HoldsRecord):
         """A record with iterate t in use."""
         return record.at(t)
 
+    def _validate_target(self, y):
+        """Targets that are passed besides rows, checked: labels or numbers."""
+        return validate_target(y, is_classifier(self))
+
     def _target(self, y):
         """Targets as the loss takes them, (n_samples, n_outputs)."""
         return y.astype(np.float64, copy=False).reshape(len(y), -1)
 
-    def _row_losses(self, target, predictions):
+    def _row_losses(self, target, predictions, weights=None):
         """Losses of rows by every iterate, from their held-out predictions.
 
         Shapes: target (n_rows, n_outputs), predictions (n_iterates, n_rows, ...),
-        returned (n_iterates, n_rows).
+        weights (n_rows,), returned (n_iterates, n_rows).
         """
-        return row_losses(self.record_.loss, target, predictions)
+        return row_losses(self.record_.loss, target, predictions, weights)
 
 
 def _are_identical(former, passed):

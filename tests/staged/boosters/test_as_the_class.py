@@ -181,7 +181,6 @@ def test_classes_in_another_order_are_refused():
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("XGBRegressor", {"objective": "survival:cox"}),
         ("XGBRegressor", {"objective": "survival:aft"}),
         ("XGBRegressor", {"objective": "rank:pairwise"}),
         ("XGBRegressor", {"objective": "multi:softmax"}),
@@ -191,7 +190,6 @@ def test_classes_in_another_order_are_refused():
         ("LGBMRegressor", {"application": "multiclass"}),
         ("LGBMClassifier", {"objective": "cross_entropy_lambda"}),
         ("CatBoostRegressor", {"loss_function": "RMSEWithUncertainty"}),
-        ("CatBoostRegressor", {"objective": "Cox"}),
         ("CatBoostRegressor", {"loss_function": "SurvivalAft:dist=Normal"}),
         ("CatBoostRegressor", {"loss_function": "LogLinQuantile"}),
         ("CatBoostRegressor", {"loss_function": "MultiRMSEWithMissingValues"}),

@@ -1,0 +1,285 @@
+"""Survival functions from log hazard ratios, and how well these order the times."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...optim.blocks import blocks
+from ...optim.cox import RiskSets
+from ..data.checks import validate_weights
+from ..data.survival import ranked_times, survival_array
+from ..data.training_data import check_usable
+from ..estimates.fitted_state import MOST_KEPT
+
+
+@dataclass(eq=False)
+class StepFunction:
+    """A step function of time, as those of ``sksurv.functions``.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_times,)
+        The times at which it may step, in ascending order.
+    y : ndarray of shape (n_times,)
+        Its value from each of them on.
+    start : float
+        Its value before the first.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    start: float = 0.0
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The times at which it is known: from zero to the last time of a row."""
+        return 0.0, float(self.x[-1])
+
+    def __call__(self, x: ArrayLike) -> Any:
+        """Values at these times.
+
+        Parameters
+        ----------
+        x : float or array-like of shape (n_values,)
+
+        Returns
+        -------
+        float or ndarray of shape (n_values,)
+
+        Raises
+        ------
+        ValueError
+            If a time is negative, or later than the last one.
+        """
+        times = np.asarray(x, dtype=np.float64)
+        first, last = self.domain
+        if not ((times >= first) & (times <= last)).all():
+            raise ValueError(f"Times must be between {first:g} and {last:g}.")
+        values = np.append(self.start, self.y)
+        found = values[np.searchsorted(self.x, times, side="right")]
+        return found if np.ndim(x) else float(found)
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineHazards:
+    """Breslow's cumulative hazards at a log hazard ratio of zero.
+
+    Shapes: times (n_times,), all that rows have; is_step (n_times,), those of events;
+    log_hazards (n_iterates, n_steps), logarithms of the cumulative hazards there.
+    """
+
+    times: np.ndarray
+    is_step: np.ndarray
+    log_hazards: np.ndarray
+
+    @classmethod
+    def of(cls, y, weights, predictor):
+        """Those of iterates with a path of predictors (n_iterates, n_rows, 1)."""
+        times, target = np.unique(y["time"]), ranked_times(y)
+        is_step = np.isin(times, y["time"][y["event"]])
+        log_hazards = np.empty((len(predictor), np.count_nonzero(is_step)))
+        for block in blocks(len(predictor), 64 * len(y)):
+            z = np.asarray(predictor[block], np.float64)[:, :, 0].T
+            sets = RiskSets.of(target, z, weights[:, None], "breslow")
+            # From the last time to the first.
+            log_hazards[block] = sets.log_cumulative_hazards()[::-1].T
+        return cls(times, is_step, log_hazards)
+
+    def at(self, predictors, t):
+        """Cumulative hazards of iterate t, (n_samples, n_times)."""
+        known = np.exp(np.add.outer(predictors, self.log_hazards[t]))
+        number = np.cumsum(self.is_step)
+        return np.column_stack([np.zeros(len(known)), known])[:, number]
+
+    def continued(self, more):
+        """The same with those of more iterates of the same rows."""
+        log_hazards = np.concatenate([self.log_hazards, more.log_hazards])
+        return replace(self, log_hazards=log_hazards)
+
+    def of_iterate(self, t):
+        """The same with one iterate alone."""
+        return BaselineHazards(self.times, self.is_step, self.log_hazards[[t]])
+
+
+class PredictsSurvival:
+    """Survival functions of proportional hazards, and the concordance as a score.
+
+    ``predict`` has the logarithms of the hazard ratios, and the record the
+    BaselineHazards of the iterates as ``baseline``.
+    """
+
+    _takes_survival = "events and times"
+
+    @property
+    def unique_times_(self) -> np.ndarray:
+        """Times of the training rows, in ascending order."""
+        return self._baseline().times
+
+    @property
+    def cum_baseline_hazard_(self) -> StepFunction:
+        """Cumulative hazard at a log hazard ratio of zero, by Breslow's estimate."""
+        baseline = self._baseline()
+        hazards = baseline.at(np.zeros(1), self._number_of_baseline())
+        return StepFunction(baseline.times, hazards[0])
+
+    @property
+    def baseline_survival_(self) -> StepFunction:
+        """Survival function at a log hazard ratio of zero."""
+        hazard = self.cum_baseline_hazard_
+        return StepFunction(hazard.x, np.exp(-hazard.y), 1.0)
+
+    def _baseline(self):
+        check_usable(self)
+        baseline = self.record_.more.get("baseline")
+        if baseline is None:
+            raise AttributeError(
+                "There are too many iterates and times of events to keep the baseline "
+                f"hazards of all, more than {MOST_KEPT} numbers: use fewer updates."
+            )
+        return baseline
+
+    def _number_of_baseline(self):
+        """The row of the baseline hazards that the iterate in use has."""
+        return 0 if self.record_.dropped is not None else self.iteration_
+
+    def _light_record(self, in_use):
+        small, baseline = super()._light_record(in_use), None
+        if self.record_.more.get("baseline") is not None:
+            baseline = self._baseline().of_iterate(self._number_of_baseline())
+        return replace(small, more={**small.more, "baseline": baseline})
+
+    def _hazards(self, X):
+        """Cumulative hazards of rows, (n_samples, n_times)."""
+        return self._baseline().at(self.predict(X), self._number_of_baseline())
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False
+    ) -> np.ndarray:
+        """Cumulative hazards of the iterate in use, by Breslow's estimate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        return_array : bool, default=False
+            Whether to return values at ``unique_times_``, not functions.
+
+        Returns
+        -------
+        ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
+            Functions of time with the attributes ``x``, ``y`` and ``domain``.
+        """
+        return self._functions(self._hazards(X), 0.0, return_array)
+
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False
+    ) -> np.ndarray:
+        """Probabilities of no event until a time, by the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        return_array : bool, default=False
+            Whether to return values at ``unique_times_``, not functions.
+
+        Returns
+        -------
+        ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
+            Functions of time with the attributes ``x``, ``y`` and ``domain``.
+        """
+        return self._functions(np.exp(-self._hazards(X)), 1.0, return_array)
+
+    def _functions(self, values, start, return_array):
+        if return_array:
+            return values
+        functions, times = np.empty(len(values), dtype=object), self.unique_times_
+        for i, row in enumerate(values):
+            functions[i] = StepFunction(times, row, start)
+        return functions
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Harrell's concordance of the predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : structured array of shape (n_samples,), or (n_samples, 2)
+            Events and times, as in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights of the rows: a pair has their product.
+
+        Returns
+        -------
+        float
+            The share of pairs of rows that can be compared of which the riskier one
+            has the event first; equal risks count half.
+        """
+        y = survival_array(y)
+        return concordance(y, self.predict(X), validate_weights(sample_weight, len(y)))
+
+    def _validate_target(self, y):
+        return survival_array(y)
+
+    def _target(self, y):
+        return ranked_times(y)
+
+
+def concordance(y, risk, sample_weight=None):
+    """Harrell's share of pairs of rows of which the riskier one has the event first.
+
+    Rows can be compared if one of them has its event before the time of the other, or
+    at the time at which the other is censored. Equal risks count half, and a pair as
+    much as the product of its weights. The share is NaN if there are no such rows.
+
+    Shapes: y (n_rows,) with event and time; risk and weights (n_rows,).
+    """
+    weights = np.ones(len(y)) if sample_weight is None else sample_weight
+    # An event is compared with all rows that have a larger number than its own.
+    moment = 2 * np.unique(y["time"], return_inverse=True)[1].ravel() + ~y["event"]
+    rank = np.unique(risk, return_inverse=True)[1].ravel()
+    later = sums_above(moment, weights)
+    # Of one moment the largest risks come first: they are not below those that follow.
+    order, below = np.lexsort((-rank, -moment)), np.empty(len(moment))
+    below[order] = sums_of_smaller_before(rank[order], weights[order])
+    both = rank * (moment.max() + 1) + moment
+    equal = sums_above(both, weights) - sums_above(rank, weights)
+    of_events = np.where(y["event"], weights, 0)
+    n_pairs = of_events @ later
+    return float(of_events @ (below + 0.5 * equal) / n_pairs) if n_pairs else np.nan
+
+
+def sums_above(values, weights):
+    """For every value the weights of all that are larger."""
+    order = np.argsort(values)
+    below = np.append(0, np.cumsum(weights[order]))
+    return below[-1] - below[np.searchsorted(values[order], values, side="right")]
+
+
+def sums_of_smaller_before(values, weights):
+    """For every one of some numbers from zero, the weights of smaller ones before it.
+
+    Shapes: values, weights and returned (n,).
+    """
+    number, sums, size = np.arange(len(values)), np.zeros(len(values)), 1
+    while size < len(values):
+        # Sorted halves of blocks, as in merging: those on the right add up the smaller
+        # ones on the left.
+        block, is_right = number // (2 * size), number // size % 2 == 1
+        keys, is_left = block * (values.max() + 1) + values, ~is_right
+        order = np.argsort(keys[is_left])
+        below, left = np.append(0, np.cumsum(weights[is_left][order])), keys[is_left]
+        up_to = below[np.searchsorted(left[order], keys[is_right])]
+        sums[is_right] += up_to - below[block[is_right] * size]
+        size *= 2
+    return sums
+
+
+def baseline_hazards_of(run):
+    """The BaselineHazards of all iterates of a finished run; None if they are many."""
+    y, predictor = run.data.y, run.trajectory.predictor
+    if len(predictor) * len(np.unique(y["time"][y["event"]])) > MOST_KEPT:
+        return None
+    return BaselineHazards.of(y, run.data.problem.row_weights[:, 0], predictor)
