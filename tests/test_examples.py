@@ -76,6 +76,12 @@ TINY = {
     "plot_quickstart": {"n_rows": 200},
     "plot_rkhs_norm": {"sizes": (30, 60), "n_repeats": 1, "max_iter": 10},
     "plot_stopping_matters": {"n_rows": 200, "max_iter": 10, "n_splits": 1},
+    "plot_survival": {
+        "n_rows": 60,
+        "n_columns": 20,
+        "max_iter": 2,
+        "n_repeats": 1,
+    },
     "plot_svm": {
         "n": 30,
         "p": 5,

@@ -268,6 +268,22 @@ def claims_of_kernel_probabilities(shown):
     assert least_squares < 0.95 * min(loss[name] for name in loss if name != names[2])
 
 
+def claims_of_survival(shown):
+    none, kept, last = dict(rows_of(shown.printed)[:3]).values()
+    held_out = number_after("held-out loss of the kept iterates:", shown.printed)
+    assert held_out == about(kept[0], 0.02)
+    assert kept[0] < 0.95 * none[0] < 0.5 * last[0]
+    assert 0.6 < last[1] < kept[1] - 0.1
+    assert 3 * kept[2] < none[2] < last[2]
+    losses = lines_of(shown.axes[0])
+    path, test = losses["held-out rows of folds"], losses["other patients"]
+    assert test[path.argmin()] < 1.02 * test.min()
+    training = losses["training rows"]
+    assert training.argmin() > 0.9 * len(training)
+    _, (event, _), _ = shown.names["simulate"](10_000, 5, np.random.default_rng(0))
+    assert 0.18 < 1 - event.mean() < 0.22
+
+
 def claims_of_frozen_features(shown):
     table = dict(rows_of(shown.printed))
     together, after_each_other = re.findall(r"([\d.]+) s$", shown.printed, re.MULTILINE)
@@ -599,6 +615,7 @@ CLAIMS = {
     "plot_svm": claims_of_svm,
     "plot_noisy_digits": claims_of_noisy_digits,
     "plot_kernel_probabilities": claims_of_kernel_probabilities,
+    "plot_survival": claims_of_survival,
     "plot_frozen_features": claims_of_frozen_features,
     "plot_one_pass": claims_of_one_pass,
     "plot_which_estimate": claims_of_which_estimate,
