@@ -27,6 +27,7 @@ HEAVY = {
     "rich",
     "sklearn.datasets",
     "sklearn.inspection",
+    "sksurv",
     "torch",
     "xgboost",
 }

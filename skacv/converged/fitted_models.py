@@ -390,6 +390,11 @@ def _class_weights(estimator, y, weights):
 
 def trajectory_model(estimator, X, y, weights):
     """The loss and the penalty of the iterate in use, of a linear model of skacv."""
+    if estimator._loss.couples_rows:
+        raise ValueError(
+            f"{type(estimator).__name__} compares rows with each other, and a row that "
+            "is left out alone has no loss: use its cv_path_."
+        )
     target = estimator._target(y)
     line = line_of(estimator, X, target.shape[1])
     data = column_data(

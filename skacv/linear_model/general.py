@@ -77,6 +77,15 @@ def get_part(part, table):
     return table[part] if isinstance(part, str) else part
 
 
+def check_judges_rows(loss):
+    """Raise if a loss compares rows with each other."""
+    if loss.couples_rows:
+        raise ValueError(
+            f"{type(loss).__name__} compares rows with each other, and single rows "
+            "have no such loss: use TrajectoryCoxRegressor for survival times."
+        )
+
+
 def spec_of_parts(estimator, ratio=Strengths.ratio, penalties=PENALTIES, **settings):
     """The specification of a run from ``alpha``, ``penalty`` and ``schedule``.
 
@@ -226,7 +235,9 @@ class TrajectoryRegressor(SquaredErrorRegressor):
         return get_part(self.loss, REGRESSION)
 
     def _loss_of(self, target, weights):
-        return self._chosen_loss(), {}
+        loss = self._chosen_loss()
+        check_judges_rows(loss)
+        return loss, {}
 
     def _spec(self):
         return spec_of_parts(self, is_quadratic=self._chosen_loss().is_quadratic)
@@ -351,6 +362,7 @@ class TrajectoryClassifier(
         if self.loss == "log":
             return Logistic() if n_classes == 2 else Multinomial()
         loss = get_part(self.loss, CLASSIFICATION)
+        check_judges_rows(loss)
         if loss.is_coupled and n_classes == 2:
             raise ValueError(
                 f"{type(loss).__name__} models a score for each class and needs at "

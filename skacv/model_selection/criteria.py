@@ -226,8 +226,8 @@ def scorer_of(scoring):
         raise ValueError(
             f"criterion must be one of {names}, the name of a scorer "
             "(sklearn.metrics.get_scorer_names() lists them) or a callable "
-            "scorer(estimator, X, y), such as one from make_scorer, got "
-            f"{scoring!r}.{meant}"
+            "scorer(estimator, X, y), such as one from make_scorer, or of survival "
+            f"times 'cox' or 'concordance', got {scoring!r}.{meant}"
         ) from error
 
 

@@ -82,7 +82,8 @@ class TrajectoryEarlyStoppingCV(
         The estimate to minimise: "risk" (memory matrix), "loo" (leave-one-out) or "cv"
         (folds); or a scorer to maximise, by its scikit-learn name or as a callable.
         "auto" :doc:`depends on the model </estimates>`. For rankers also "ndcg@5" or
-        "map@10", with any number or none.
+        "map@10", with any number or none; for :doc:`survival times </guide/survival>`
+        "cox" (the partial likelihood of "cv") or "concordance".
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn, for estimators without their own ``cv``; with
         ``groups``, a number means random folds of whole groups. None: five random ones,
@@ -333,8 +334,9 @@ class TrajectoryEarlyStoppingCV(
             Training data. With a :class:`RowSummary`, ``cv`` is its number of folds,
             and scorers and ``best_score_corrected_`` are not available.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets or labels; a matrix of 0 and 1 for several labels in a row. None
-            with a :class:`RowSummary`, which contains them.
+            Targets or labels; a matrix of 0 and 1 for several labels in a row; events
+            and times, as in :class:`TrajectoryCoxRegressor`. None with a
+            :class:`RowSummary`, which contains them.
         sample_weight : array-like of shape (n_samples,) or float, default=None
             Nonnegative weights of the rows; a single number is the weight of every row.
         **params : dict

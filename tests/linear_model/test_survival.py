@@ -9,7 +9,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from skacv import TrajectoryCoxRegressor
+from skacv import (
+    TrajectoryClassifier,
+    TrajectoryCoxRegressor,
+    TrajectoryRegressor,
+    approximate_loo,
+)
 from skacv._estimator.prediction.survival import concordance, sums_of_smaller_before
 from skacv.optim.cox import Cox
 from skacv.optim.families import GroupL2
@@ -400,6 +405,20 @@ def test_strata_and_times_of_entry_are_refused(rng):
         TrajectoryCoxRegressor().fit(X, y, strata=np.zeros(len(X)))
     with pytest.raises(ValueError, match="left truncation"):
         TrajectoryCoxRegressor().fit(X, y, entry=np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("cls", [TrajectoryRegressor, TrajectoryClassifier])
+def test_models_of_single_rows_refuse_the_loss(cls, rng):
+    X, y = simulate(rng)
+    with pytest.raises(ValueError, match="use TrajectoryCoxRegressor"):
+        cls(loss=Cox()).fit(X, 2 * y["status"] - 1)
+
+
+def test_leave_one_out_of_a_fitted_model_is_refused(rng):
+    X, y = simulate(rng)
+    model = TrajectoryCoxRegressor(keep_data=True).fit(X, y)
+    with pytest.raises((TypeError, ValueError), match="TrajectoryCoxRegressor"):
+        approximate_loo(model, X, y["days"])
 
 
 def test_rows_on_workers_are_refused(rng):

@@ -116,5 +116,7 @@ def test_what_cannot_be_compared_is_refused(X, y):
             TrajectoryEarlyStoppingCV(ridge, criterion=criterion).fit(X, y["t"])
     with pytest.raises(ValueError, match="TrajectoryCoxRegressor is fitted to these"):
         TrajectoryEarlyStoppingCV(ridge).fit(X, y)
+    with pytest.raises(ValueError, match="survival times 'cox' or 'concordance'"):
+        TrajectoryEarlyStoppingCV(cox, criterion="c_index").fit(X, y)
     with pytest.raises(ValueError, match="negative"):
         TrajectoryEarlyStoppingCV(cox).fit(X, (y["cens"], -y["t"]))
