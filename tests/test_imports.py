@@ -11,6 +11,7 @@ import skacv
 # What the package takes of scikit-learn, which imports NumPy, SciPy and joblib.
 SCIKIT_LEARN = (
     "from sklearn import compose, ensemble, feature_selection, impute, isotonic, "
+    "kernel_ridge, "
     "linear_model, metrics, "
     "model_selection, multioutput, pipeline, preprocessing, svm"
 )
