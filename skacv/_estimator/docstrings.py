@@ -69,6 +69,17 @@ ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
     Lower and upper ends, in units of y; with several coverages (n_samples, 2,
     n_coverages) or (n_samples, n_targets, 2, n_coverages).
 """)
+# Regressors, in fit and for new rows.
+OFFSETS = {
+    "offset": """\
+offset : array-like of shape (n_samples,) or float, default=None
+    Known parts of the linear predictors: those of a row are x'b + offset, as with
+    the logarithm of an exposure where y has counts. Losses are then those of
+    changed targets and weights: of a Poisson deviance per unit of exposure.""",
+    "new_offset": """\
+offset : array-like of shape (n_samples,) or float, default=None
+    That of these rows, which a model fitted with an offset needs.""",
+}
 SETS = entries("""
 coverage : float or array-like of shape (n_coverages,), default=0.9
     Nominal probability that a set contains the class of an unseen row. Several values

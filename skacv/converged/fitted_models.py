@@ -395,6 +395,12 @@ def trajectory_model(estimator, X, y, weights):
             f"{type(estimator).__name__} compares rows with each other, and a row that "
             "is left out alone has no loss: use its cv_path_."
         )
+    if estimator.record_.offset is not None:
+        raise ValueError(
+            f"This {type(estimator).__name__} was fitted with an offset: fit it to the "
+            "targets and weights that stand for it, such as counts / exposure with "
+            "weights of exposure."
+        )
     target = estimator._target(y)
     line = line_of(estimator, X, target.shape[1])
     data = column_data(

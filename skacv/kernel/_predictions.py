@@ -111,7 +111,8 @@ class RecordedKernelModel(RecordedModel):
         coef[-1] = last[0]
         predictor = StoredPredictors(np.broadcast_to(0.0, (t + 1, *target.shape)))
         trajectory = Trajectory(coef, predictor, phases_up_to(record.phases, t))
-        held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
+        left_out = record.estimates["loo"]  # as the run sees them
+        held_out = left_out.prediction[: t + 1] - left_out.target
         held_out = held_out.reshape(t + 1, len(rows), -1)
         rule = self._spec().refit(data)
         task = LeaveOneOutTask.of(data.problem, trajectory, rows, rule)

@@ -169,6 +169,54 @@ class Loss:
         """The standard deviation of targets around a mean, up to a factor."""
         return np.ones_like(mean)
 
+    def without_offset(
+        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and weights that stand for an offset of the linear predictors.
+
+        Weight times loss of a target at z + offset are those of the changed weight and
+        the changed target at z, for all z.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        weights : ndarray of shape (n_rows,)
+        offset : ndarray of shape (n_rows,)
+
+        Returns
+        -------
+        target : ndarray of the shape of target
+        weights : ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            If the loss has no such form.
+        """
+        if not self.is_of_residual:
+            raise ValueError(
+                f"offset is not available for the {self.name}: it stands for other "
+                "targets and weights only where a loss depends on y minus the "
+                "prediction, and for Poisson, gamma and Tweedie deviances under a log "
+                "link. Use sample_weight, or a booster with its own base margin."
+            )
+        return target - _by_row(offset, target), weights
+
+    def with_offset(self, prediction: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """Predictions with offsets, from those without.
+
+        Parameters
+        ----------
+        prediction : ndarray
+        offset : ndarray
+            It broadcasts against the predictions.
+
+        Returns
+        -------
+        ndarray of the shape of prediction
+        """
+        return prediction + offset.astype(prediction.dtype, copy=False)
+
     def check_target(self, target: np.ndarray) -> None:
         """Raise a ValueError for invalid targets of this loss."""
 
@@ -181,6 +229,11 @@ class Loss:
         """
         curvature = self.curvature(target, predictor)
         return curvature if self.is_coupled else curvature[:, :, None]
+
+
+def _by_row(values, target):
+    """Values of rows (n_rows,), with the further axes of targets (n_rows, ...)."""
+    return values.reshape(-1, *[1] * (target.ndim - 1))
 
 
 @dataclass(frozen=True)
@@ -494,10 +547,18 @@ class LogLink(Loss):
     """Half the unit deviance of a mean exp(z), by a subclass for each variance.
 
     A subclass has the ``variance`` of targets around a mean, beside the functions of
-    every loss.
+    every loss, and the ``power`` of the mean that this is, or None if it is no power.
     """
 
     target_range = 0.0, np.inf
+
+    # Read only, as ``scale``.
+    if TYPE_CHECKING:
+
+        @property
+        def power(self) -> float | None: ...
+    else:
+        power = None
 
     def mean(self, predictor: np.ndarray) -> np.ndarray:
         return np.exp(predictor)
@@ -525,6 +586,18 @@ class LogLink(Loss):
         """The exponent of the mean at which a run starts: a whole number."""
         return np.round(exponent)
 
+    def without_offset(
+        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        # With p the power, l(y, z + o) = exp((2 - p) o) l(y exp(-o), z).
+        if self.power is None:
+            return super().without_offset(target, weights, offset)
+        exposure = np.exp(_by_row(offset, target))
+        return target / exposure, weights * np.exp((2 - self.power) * offset)
+
+    def with_offset(self, prediction: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        return prediction * np.exp(offset).astype(prediction.dtype, copy=False)
+
     def check_target(self, target: np.ndarray) -> None:
         if (target < 0).any():
             raise ValueError(
@@ -542,6 +615,7 @@ class Poisson(LogLink):
     """Half the Poisson deviance under a log link, exp(z) - y z + y log y - y."""
 
     name = "half Poisson deviance"
+    power = 1.0
     has_bounded_curvature = False
 
     def variance(self, mean: np.ndarray) -> np.ndarray:
@@ -566,6 +640,7 @@ class Gamma(LogLink):
     """Half the gamma deviance under a log link, y exp(-z) + z - log y - 1."""
 
     name = "half gamma deviance"
+    power = 2.0
     has_bounded_curvature = False
 
     def variance(self, mean: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from .held_out import HeldOut
+from .offsets import RowOffsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,9 @@ class Record:
         Fitted attributes about the columns of X, such as "feature_names_in_".
     column_names : ndarray of str, shape (n_features,), or None
         Names of the columns that an encoder has made of X.
+    offset : RowOffsets or None
+        Those of the rows, if fit was passed any: ``estimates`` are those of the run,
+        on changed targets, and ``record[name]`` has the scale of y.
     devices : Devices or None
         Where X and y are, if they are arrays of another library; fitted attributes are
         read there.
@@ -83,6 +87,7 @@ class Record:
     in_use: dict[str, Any] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
     column_names: np.ndarray | None = None
+    offset: RowOffsets | None = None
     devices: Any = None
     dropped: tuple[str, ...] | None = None
 
@@ -102,7 +107,22 @@ class Record:
             vars(self)[one.name] = state.get(one.name, default)
 
     def __getitem__(self, name: str) -> HeldOut:
-        return self.estimates[name]
+        return self.on_scale_of_y(self.estimates[name])
+
+    def on_scale_of_y(self, held_out: HeldOut) -> HeldOut:
+        """An estimate of the run, with its held-out rows on the scale of y.
+
+        Parameters
+        ----------
+        held_out : HeldOut
+
+        Returns
+        -------
+        HeldOut
+        """
+        if self.offset is None:
+            return held_out
+        return self.offset.put_back(held_out, self.loss)
 
     def at(self, t: int) -> Self:
         """The same record with another iterate in use.
@@ -178,6 +198,7 @@ class Record:
             groups=None,
             columns=None,
             data=None,
+            offset=self.offset and self.offset.without_rows(),
             more=numbers,
             in_use=in_use,
             dropped=self.dropped or tuple(self.estimates),

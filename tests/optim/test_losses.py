@@ -316,3 +316,40 @@ def test_targets_of_a_log_link_are_checked(loss, rng):
     message = "zero or negative" if isinstance(loss, Gamma) else "All of y is zero"
     with pytest.raises(ValueError, match=message):
         loss.check_target(np.zeros((5, 1)))
+
+
+HAVE_OFFSETS = [
+    loss for loss in LOSSES if loss.is_of_residual or getattr(loss, "power", None)
+]
+
+
+@pytest.mark.parametrize("loss", HAVE_OFFSETS, ids=str)
+def test_an_offset_is_a_change_of_targets_and_weights(loss, rng):
+    target, predictor = target_of(loss, rng), real(rng)
+    offset, weights = rng.standard_normal(N_ROWS), rng.uniform(0.5, 2.0, N_ROWS)
+    changed, changed_weights = loss.without_offset(target, weights, offset)
+    shifted = predictor + offset[:, None]
+    for part in (loss.value, loss.derivative, loss.curvature):
+        found = changed_weights[:, None] * part(changed, predictor)
+        expected = weights[:, None] * part(target, shifted)
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        loss.with_offset(loss.mean(predictor), offset[:, None]), loss.mean(shifted)
+    )
+    # The targets themselves are those of a mean, too.
+    np.testing.assert_allclose(loss.with_offset(changed, offset[:, None]), target)
+
+
+def test_which_losses_have_offsets():
+    without = {type(loss).__name__ for loss in LOSSES if loss not in HAVE_OFFSETS}
+    assert without == {
+        "Logistic",
+        "Multinomial",
+        "SquaredHinge",
+        "SmoothedHinge",
+        "NegativeBinomial",
+    }
+    for loss in set(LOSSES) - set(HAVE_OFFSETS):
+        with pytest.raises(ValueError, match=f"not available for the {loss.name}"):
+            loss.without_offset(np.ones(2), np.ones(2), np.zeros(2))

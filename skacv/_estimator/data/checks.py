@@ -492,6 +492,38 @@ def validate_weights(sample_weight, n_rows):
     return weights
 
 
+def validate_offset(offset, n_rows, counted=None):
+    """The offset of every row, (n_rows,); of a number, that of every row.
+
+    Shapes: counted (n_rows,), bool: offsets of other rows are zero; None: all count.
+    """
+    check_is_no_name(offset, "offset")
+    offset = number_array(on_host(offset), "offset")
+    if offset.ndim == 0:
+        offset = np.full(n_rows, offset)
+    if offset.shape == (n_rows, 1):
+        offset = offset[:, 0]
+    if offset.ndim != 1:
+        raise ValueError(
+            "offset must be one number for each row, or a single number for all, got "
+            f"an array of shape {offset.shape}."
+        )
+    if len(offset) != n_rows:
+        raise ValueError(
+            f"offset has {len(offset)} numbers, but there are {n_rows} rows: "
+            "inconsistent numbers of samples."
+        )
+    if counted is not None:
+        offset = np.where(counted, offset, 0.0)
+    if np.isneginf(offset).any():
+        raise ValueError(
+            f"offset is -inf in row {np.argmin(offset)}, the logarithm of an exposure "
+            "of zero: leave such rows out, or fit them with a weight of zero."
+        )
+    assert_all_finite(offset, input_name="offset")
+    return offset
+
+
 def rows_that_count(sample_weight, n_rows):
     """The rows of positive weight, and their weights: None where these are the same.
 

@@ -12,8 +12,10 @@ from ...optim.arrays import design_of
 from ...optim.constant import WithConstant
 from ...optim.namespaces import is_on_device, namespace_of, rows_in
 from ...optim.problem import Problem
+from ...records.offsets import RowOffsets
 from .checks import (
     check_sizes,
+    validate_offset,
     validate_rows,
     validate_rows_and_target,
     validate_weights,
@@ -179,6 +181,8 @@ class Samples:
     passed: object  # all samples, as X
     names: dict
     columns: AsPassed | Standardized = AS_PASSED  # from those of ``passed`` to X
+    # Those of all samples that were passed; y and weights stand for them. None: none.
+    offset: RowOffsets | None = None
 
     def standardized(self, weights, has_intercept, standardize=True):
         """The same samples with their columns standardised, by weights of the rows."""
@@ -186,9 +190,36 @@ class Samples:
         columns = Standardized.of(self.X, weights, has_intercept, standardize)
         return replace(self, X=columns.apply(self.X), columns=columns)
 
+    def without_offset(self, loss, offset):
+        """The same samples, with targets and weights that stand for an offset.
+
+        ``offset`` has one number for each sample that was passed, or is one for all.
+        """
+        n_samples, rows = self.n_samples, self.rows
+        counted = np.zeros(n_samples, bool)
+        counted[rows] = True
+        values = validate_offset(offset, n_samples, counted)
+        y = np.zeros((n_samples, *self.y.shape[1:]), self.y.dtype)
+        y[rows] = self.y
+        with np.errstate(all="ignore"):
+            changed = loss.without_offset(self.y, self.weights, values[rows])
+        check_changed_by_offset(*changed)
+        return replace(
+            self, y=changed[0], weights=changed[1], offset=RowOffsets(values, y)
+        )
+
     @property
     def n_samples(self):
         return self.passed.shape[0]
+
+
+def check_changed_by_offset(target, weights):
+    """Raise if targets and weights that stand for an offset are out of range."""
+    if not (np.isfinite(target).all() and np.isfinite(weights).all() and weights.all()):
+        raise ValueError(
+            "exp(offset) overflows, or is zero in double precision: with a log link "
+            "the offset is the logarithm of the exposure."
+        )
 
 
 def validate_samples(estimator, X, y, sample_weight, **checks):

@@ -247,12 +247,13 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
     def _keep_residuals(self, estimate):
         """Keep what intervals or sets need for the iterate in use, no predictions."""
         name, rows = estimate.name, None
-        held_out = self.record_[name]
+        held_out = self.record_.estimates[name]
         if isinstance(held_out.prediction, RunningPath):
             # A single iterate is read.
             held_out = replace(held_out, prediction=held_out.prediction.one_by_one())
         if hasattr(self, "predict_interval"):
-            rows = held_out_rows(self, held_out).at_most(MOST_RESIDUALS)
+            on_scale_of_y = self.record_.on_scale_of_y(held_out)
+            rows = held_out_rows(self, on_scale_of_y).at_most(MOST_RESIDUALS)
         elif self._gives_sets():
             rows = held_out_scores(self, held_out).at_most(MOST_RESIDUALS)
         record = self.record_.with_estimates({name: held_out.without_rows()})

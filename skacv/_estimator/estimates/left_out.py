@@ -122,7 +122,10 @@ def read_labels(run):
 
 
 def held_out_rows(fitted, held_out):
-    """HeldOutResiduals of an estimate, for intervals of the iterate in use."""
+    """HeldOutResiduals of an estimate, for intervals of the iterate in use.
+
+    ``held_out`` is on the scale of y.
+    """
     t = fitted.iteration_
     residuals, predictions = held_out.residuals(t), held_out.prediction[t]
     residuals = residuals / fitted._loss.spread(predictions)

@@ -31,7 +31,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     _held_out_response = "decision_function"
 
-    def _encode_samples(self, X, y, sample_weight):
+    def _encode_samples(self, X, y, sample_weight, offset=None):
         """Validated samples, and their classes as the loss needs them."""
         samples = validate_samples(self, X, y, sample_weight)
         classes, label = classes_of(self, samples.y)
@@ -40,6 +40,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         )
         check_class_weights(class_weight, classes)
         loss, target = self._loss_and_target(label, len(classes))
+        if offset is not None:
+            samples.without_offset(loss, offset)  # no loss of classes has one
         weights = samples.weights * class_weight[label]
         return samples, EncodedTarget(
             loss, target, weights, False, {"classes_": classes}

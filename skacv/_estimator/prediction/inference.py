@@ -11,7 +11,7 @@ from ..._compat import on_host
 from ...risk.intervals import checked_coverage
 from ..data.training_data import new_rows
 from ..devices import of_record, of_rows
-from ..docstrings import documented
+from ..docstrings import OFFSETS, documented
 from ..parameters import takes_coverage
 from .debiasing import (
     INTERCEPT,
@@ -19,6 +19,7 @@ from .debiasing import (
     debiasing_of,
     places_of_columns,
 )
+from .offsets import add_offset, offset_of_rows
 
 
 class CoefficientInference:
@@ -175,7 +176,7 @@ class CoefficientInference:
             self, columns, iteration, covariance, X_unlabelled, coverage
         )
 
-    @documented(coef_interval)
+    @documented(coef_interval, OFFSETS)
     @takes_coverage
     @of_rows
     def predict_mean_interval(
@@ -183,6 +184,7 @@ class CoefficientInference:
         X: Any,
         coverage: float = 0.95,
         *,
+        offset: ArrayLike | float | None = None,
         iteration: int | None = None,
         covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
@@ -209,7 +211,7 @@ class CoefficientInference:
             fit. "nodewise" fits one lasso per row.
         coverage : float, default=0.95
             Nominal probability that an interval contains the true mean.
-        {iteration, covariance, X_unlabelled}
+        {new_offset, iteration, covariance, X_unlabelled}
 
         Returns
         -------
@@ -240,11 +242,13 @@ class CoefficientInference:
         """
         check_coverage(coverage)
         check_is_about_truth(self)
+        offset = offset_of_rows(self, X, offset, "predict_mean_interval")
         rows = new_rows(self, on_host(X))
         rows = rows.toarray() if sparse.issparse(rows) else rows
         debiasing = debiasing_of(self, covariance, X_unlabelled)
         means = debiasing.debias_rows(rows, iteration)
         ends = self.record_.data.problem.loss.mean(means.interval(coverage))
+        ends = add_offset(self, ends, offset)
         return ends[:, 0] if self.record_.data.has_flat_predictions else ends
 
 

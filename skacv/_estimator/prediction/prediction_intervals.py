@@ -24,17 +24,19 @@ from ...risk.intervals import (
 from ..data.training_data import check_usable, new_rows
 from ..estimates.left_out import held_out_rows
 from ..estimates.readers import ESTIMATES
+from .offsets import offset_of_rows, predictions_of
 
 # A tree that learns the sizes of residuals sees so many rows at most: more would take
 # longer.
 ROWS_PER_TREE = 2000
 
 
-def intervals_of(fitted, X, coverage, method):
+def intervals_of(fitted, X, coverage, method, offset=None):
     """Prediction intervals of the iterate in use.
 
     Shapes: returned (n_samples, 2) or (n_samples, n_targets, 2).
     """
+    offset = offset_of_rows(fitted, X, offset, "predict_interval")
     check_usable(fitted)
     coverage = checked_coverage(coverage)
     methods = interval_methods()
@@ -66,13 +68,13 @@ def intervals_of(fitted, X, coverage, method):
         )
     held_out = fitted._kept_residuals(estimate.name)
     if held_out is None:
-        held_out = held_out_rows(fitted, estimate.of(fitted))
+        held_out = held_out_rows(fitted, fitted.record_[estimate.name])
     # And the intervals.
     if source == "jackknife+":
         ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
-        ends = _jackknife_plus(fitted, new_rows(fitted, X), held_out, ranks)
+        ends = _jackknife_plus(fitted, new_rows(fitted, X), held_out, ranks, offset)
         return shaped(np.clip(ends, *fitted._loss.target_range), coverage)
-    predictions, sizes = fitted.predict(X), None
+    predictions, sizes = predictions_of(fitted, X, offset), None
     if method == "scaled":
         sizes = _expected_sizes(fitted, X, predictions, held_out, source)
     return intervals_around(predictions, held_out, coverage, fitted._loss, sizes)
@@ -178,18 +180,24 @@ def select_kept_columns(fitted, samples, X):
     return rows, data.columns.apply(X)
 
 
-def _jackknife_plus(fitted, X, held_out, ranks):
+def _jackknife_plus(fitted, X, held_out, ranks, offset):
     """Ends for every rank, (n_samples, 2, n_ranks) or for several targets."""
-    product, predict = fitted._product, fitted._prediction
+    loss = fitted._loss
+
+    def predict(coef, intercept, block):
+        predictor = fitted._product(X[block, :], coef.T).T + intercept[:, None]
+        prediction = fitted._prediction(predictor, loss)
+        if offset is None:
+            return prediction
+        return loss.with_offset(prediction, offset[block])
+
     replicas = (
-        lambda block, coef=coef, intercept=intercept: predict(
-            product(X[block, :], coef.T).T + intercept[:, None], fitted._loss
-        )
+        partial(predict, coef, intercept)
         for coef, intercept in fitted._coefficients_without_rows()
     )
     size = 2 * dtype_of(X).itemsize * len(held_out.residuals)
     row_blocks = blocks(X.shape[0], size, MEMORY_BYTES)
-    return _ends_by_replicas(replicas, row_blocks, held_out, ranks, fitted._loss)
+    return _ends_by_replicas(replicas, row_blocks, held_out, ranks, loss)
 
 
 def _ends_by_replicas(replicas, row_blocks, held_out, ranks, loss):

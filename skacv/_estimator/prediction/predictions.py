@@ -1,29 +1,29 @@
 """Predictions of linear models with any recorded iterate."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ..._compat import on_host
 from ...optim.arrays import design_of
-from ...optim.losses import LogLink, SquaredError
+from ...optim.losses import SquaredError
 from ...optim.namespaces import dtype_of, is_on_device
 from ...records.descriptors import recorded
-from ..collections import block_by_block, is_collection, staged_block_by_block
+from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validate_target, validate_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validate_samples
 from ..devices import convert_to, of_rows
-from ..docstrings import INTERVALS, documented
+from ..docstrings import INTERVALS, OFFSETS, documented
 from ..estimates.left_out import coefficients_without_rows
 from ..parameters import takes_coverage
 from ..run.recording import RecordsTrajectory
+from .offsets import add_offset, offset_of_rows
 from .prediction_intervals import intervals_of
+from .scores import score_of
 
 
 class HasStagedLoss(RecordsTrajectory):
@@ -57,13 +57,19 @@ class HasStagedLoss(RecordsTrajectory):
             If X, y and sample_weight differ in length, y has other outputs or labels
             than in fit, or all weights are zero.
         """
+        return self._staged_loss(X, y, sample_weight)
+
+    def _staged_loss(self, X, y, sample_weight, offset=None):
         check_usable(self)
+        offset = offset_of_rows(self, X, offset, "staged_loss")
         y = self._validate_target(y)
         check_consistent_length(X, y)
         weights = validate_weights(sample_weight, len(y))
         if not weights.any():
             raise ValueError("sample_weight is zero on all rows.")
         target = self._target(y)
+        if offset is not None:
+            target, weights = self._loss.without_offset(target, weights, offset)
         return np.array(
             [
                 self._mean_loss(target, response, weights)
@@ -195,7 +201,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """The loss for targets (n_rows, n_outputs), and fitted attributes."""
         return SquaredError(), {}
 
-    def _encode_samples(self, X, y, sample_weight):
+    def _encode_samples(self, X, y, sample_weight, offset=None):
         """Validated samples, and their targets as the loss takes them."""
         samples = validate_samples(
             self, X, y, sample_weight, multi_output=self._multi_output
@@ -203,6 +209,10 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         target = self._target(samples.y)
         loss, names = self._loss_of(target, samples.weights)
         loss.check_target(target)
+        if offset is not None:
+            samples = samples.without_offset(loss, offset)
+            target = self._target(samples.y)
+            loss, names = self._loss_of(target, samples.weights)
         is_1d = samples.y.ndim == 1
         return samples, EncodedTarget(loss, target, samples.weights, is_1d, names)
 
@@ -214,13 +224,135 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
     def _predict_from(self, response):
         return self._prediction(response, self._loss)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._multi_output
+        tags.target_tags.positive_only = self._positive_only
+        return tags
+
+    @documented(OFFSETS)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | float | None = None,
+        **params: Any,
+    ) -> Self:
+        """Run the algorithm once and estimate the risk of every iterate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data, in float32 or float64. Sparse matrices are not densified.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; several only if the class supports them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights of the rows. Rows with weight zero are ignored.
+        {offset}
+        **params : dict
+            Passed to the splitter ``cv``, such as ``groups``; with metadata routing
+            enabled, what it requests.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are invalid, a warm start is impossible, or the
+            iterates diverge (the message gives the largest stable step). The estimator
+            is left unchanged.
+        TypeError
+            If fit gets unknown keyword arguments.
+        """
+        if offset is not None:
+            params["offset"] = offset
+        return super().fit(X, y, sample_weight, **params)
+
+    @documented(OFFSETS)
+    def predict(self, X: Any, offset: ArrayLike | float | None = None) -> np.ndarray:
+        """Predict with the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {new_offset}
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        offset = offset_of_rows(self, X, offset, "predict")
+        return add_offset(self, super().predict(X), offset)
+
+    @documented(OFFSETS)
+    def staged_predict(
+        self, X: Any, offset: ArrayLike | float | None = None
+    ) -> Iterator[np.ndarray]:
+        """Predict with every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {new_offset}
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One array for each of :meth:`recorded_iterations`.
+        """
+        offset = offset_of_rows(self, X, offset, "staged_predict")
+        for prediction in super().staged_predict(X):
+            yield add_offset(self, prediction, offset)
+
+    @documented(OFFSETS)
+    @of_rows
+    def staged_loss(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | float | None = None,
+    ) -> np.ndarray:
+        """Mean loss of every iterate on other rows, in the loss of ``train_path_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights of the rows in the mean. None: equal weights.
+        {new_offset}
+
+        Returns
+        -------
+        ndarray of shape (n_iterates,)
+            One for each of :meth:`recorded_iterations`.
+
+        Raises
+        ------
+        ValueError
+            If X, y and sample_weight differ in length, y has other outputs than in fit,
+            or all weights are zero.
+        """
+        return self._staged_loss(X, y, sample_weight, offset)
+
+    @documented(OFFSETS)
     def score(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | float | None = None,
     ) -> float:
         """R^2 of the predictions; of a loss with a log link, the D^2 by that loss.
 
         D^2 is one minus the mean loss over that of a prediction of the mean of y, as of
-        :class:`sklearn.linear_model.PoissonRegressor`.
+        :class:`sklearn.linear_model.PoissonRegressor`. With an offset both are of the
+        targets and weights that stand for it.
 
         Parameters
         ----------
@@ -228,41 +360,28 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights of the rows.
+        {new_offset}
 
         Returns
         -------
         float
             At most one; negative where the mean predicts better.
         """
-        prediction, loss = self.predict(X), self._loss
-        if not isinstance(loss, LogLink):
-            return r2_score(y, prediction, sample_weight=sample_weight)
-        y, prediction = (
-            np.asarray(part) if is_collection(part) else on_host(part)
-            for part in (y, prediction)
-        )
-        y = validate_target(y, of_classes=False)
-        check_consistent_length(prediction, y)
-        target, weights = self._target(y), validate_weights(sample_weight, len(y))
-        loss.check_target(target)
-        mean = np.average(target, axis=0, weights=weights)
-        error, of_mean = (
-            np.average(loss.value(target, loss.predictor(each))[:, 0], weights=weights)
-            for each in (prediction[:, None], mean)
-        )
-        return float(1 - error / of_mean)
+        offset = offset_of_rows(self, X, offset, "score")
+        params = {"sample_weight": sample_weight}
+        if offset is not None:
+            y, params = without_offset(self, y, params, offset)
+        return score_of(self._loss, y, super().predict(X), **params)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self._multi_output
-        tags.target_tags.positive_only = self._positive_only
-        return tags
-
-    @documented(INTERVALS)
+    @documented(INTERVALS, OFFSETS)
     @takes_coverage
     @of_rows
     def predict_interval(
-        self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: str = "auto",
+        offset: ArrayLike | float | None = None,
     ) -> np.ndarray:
         """Prediction intervals of the iterate in use, from a single run.
 
@@ -274,6 +393,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
             The first of "jackknife+", "loo", "cv" and "risk" that the fit allows
             ("auto"), or "scaled", with widths that follow the row. The notes define
             them, :doc:`the guide </guide/intervals>` says what each needs of the fit.
+        {new_offset}
 
         Returns
         -------
@@ -325,4 +445,4 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         >>> best.predict_interval(X[:3], coverage=[0.5, 0.8]).shape
         (3, 2, 2)
         """
-        return intervals_of(self, X, coverage, method)
+        return intervals_of(self, X, coverage, method, offset)

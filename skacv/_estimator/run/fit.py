@@ -37,7 +37,7 @@ class TrajectoryModel(CallbackSupportMixin, RecordsTrajectory, BaseEstimator):
     _loss = recorded(lambda record: record.loss, "The loss that was minimised.")
 
     # A subclass defines ``_spec()``, a ModelSpec of its run, and ``_encode_samples(X,
-    # y, sample_weight)``, which returns validated Samples and an EncodedTarget.
+    # y, sample_weight, offset)``, which returns validated Samples and an EncodedTarget.
     _follows_X = True
     _run_type = FitRun
     _terms_type = FitTerms

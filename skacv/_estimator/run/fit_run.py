@@ -205,6 +205,7 @@ class FitRun(Run):
             data=kept,
             more=results | model._results(finished),
             names=names,
+            offset=self.source.offset,
             devices=self.source.devices_of(model),
         )
 
@@ -239,6 +240,7 @@ class FitRun(Run):
             columns=data.columns,
             more=results,
             names=names,
+            offset=self.source.offset,
             devices=self.source.devices_of(self.model),
         )
         return {**names, "record_": record}
@@ -247,7 +249,8 @@ class FitRun(Run):
 def begin_fit(estimator, X, y, sample_weight, params, distances=None):
     """The run of a fit, before its first update, or one that a warm start continues."""
     model, spec = copy_parameters(estimator), estimator._spec()
-    source = source_of(spec, X, y, sample_weight)
+    params = dict(params)
+    source = source_of(spec, X, y, sample_weight, params.pop("offset", None))
     former, settings = None, None
     if estimator.warm_start:
         former = vars(estimator).get("record_")

@@ -33,11 +33,17 @@ from .summary_data import (
 MAX_COLUMNS_OF_COLLECTIONS = 2000
 
 
-def source_of(spec, X, y, sample_weight):
+def source_of(spec, X, y, sample_weight, offset=None):
     """The source of a fit, not validated yet."""
     passed = X, y, sample_weight
     if type(X) is np.ndarray:
-        return ArraySource(*passed, X.shape)
+        return ArraySource(*passed, X.shape, passed_offset=offset)
+    if offset is not None and (is_collection(X) or isinstance(X, RowSummary)):
+        what = "a RowSummary" if isinstance(X, RowSummary) else "Dask input"
+        raise ValueError(
+            f"offset is not available with {what}: change y and sample_weight before, "
+            "such as to counts / exposure with weights of exposure."
+        )
     if is_collection(X) and not spec.is_dual:
         # A collection may not know its shape.
         if takes_moments_of(spec, X):
@@ -45,7 +51,8 @@ def source_of(spec, X, y, sample_weight):
         return import_dask_layer("fit").DaskSource(*passed)
     if isinstance(X, RowSummary):
         return SummarySource(*passed)
-    return ArraySource(*passed, shape_of(X), is_foreign=is_foreign(X))
+    shape = shape_of(X)
+    return ArraySource(*passed, shape, is_foreign=is_foreign(X), passed_offset=offset)
 
 
 def takes_moments_of(spec, X):
@@ -72,6 +79,9 @@ class Source:
     token: Any = None
     arrays: tuple = ()
     is_foreign: bool = False  # X is of another namespace: fitted arrays are where it is
+    # As passed, and once validated the RowOffsets; None: there are none.
+    passed_offset: Any = None
+    offset: Any = None
 
     live_type: ClassVar = LiveRun
 
@@ -114,8 +124,9 @@ class ArraySource(Source):
 
     def validate(self, model, spec):
         rows = self.X, self.y, self.sample_weight
-        samples, encoded = model._encode_samples(*rows)
+        samples, encoded = model._encode_samples(*rows, self.passed_offset)
         self.samples, self.encoded, self.loss = samples, encoded, encoded.loss
+        self.offset, self.passed_offset = samples.offset, None
         self.arrays = samples.rows, samples.y, encoded.weights, samples.passed
 
     @property
