@@ -31,6 +31,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import _check_feature_names_in, _num_samples
@@ -286,6 +287,15 @@ def request_of(estimator, method):
         return None
     requests = getattr(estimator._get_metadata_request(), method).requests
     return requests.get("sample_weight")
+
+
+def request_for_offset(estimator):
+    """What an estimator says of ``offset`` in its methods, and of nothing else."""
+    every, found = estimator._get_metadata_request(), MetadataRequest(estimator)
+    for method in ("fit", "predict", "score"):
+        alias = getattr(every, method).requests.get("offset")
+        getattr(found, method).add_request(param="offset", alias=alias)
+    return found
 
 
 def class_weights(class_weight, classes, y, sample_weight):

@@ -24,10 +24,10 @@ def block_by_block(method: Method) -> Method:
     """A method that predicts the rows of X, those of a collection block by block."""
 
     @wraps(method)
-    def predict(self, X):
-        if is_collection(X):
+    def predict(self, X, **params):
+        if is_collection(X) and not any(value is not None for value in params.values()):
             return import_dask_layer("predictions").map_blocks(self, method.__name__, X)
-        return method(self, X)
+        return method(self, X, **params)
 
     return predict
 

@@ -12,9 +12,11 @@ from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
 from .._estimator.data.labels import indicator_of, label_of
 from .._estimator.devices import is_movable
-from .._estimator.docstrings import INTERVALS, SETS, documented
+from .._estimator.docstrings import INTERVALS, OFFSETS, SETS, documented
 from .._estimator.estimates.fitted_state import drop_record_of
 from .._estimator.parameters import set_parameters, takes_coverage
+from .._estimator.prediction.offsets import given, offset_of_rows, without_offset
+from .._estimator.prediction.scores import score_of
 from .._names import did_you_mean
 from ..optim.losses import Loss
 from ..optim.namespaces import to_device_of, to_numpy
@@ -135,13 +137,13 @@ class Blend(Composition):
         small._held_out = self._held_out if intervals else None
         return small
 
-    def _mean(self, method, X):
+    def _mean(self, method, X, **params):
         """The weighted mean of a method of all members on X."""
         if "members_" not in vars(self):  # looked at first: tags of members take long
             check_is_fitted(self)
         values, mean = [], 0
         for member in self.members_.values():
-            values.append(getattr(member, method)(X))
+            values.append(getattr(member, method)(X, **params))
         # Where y is one column, members predict a vector or a column.
         n_axes = min(map(np.ndim, values))
         for weight, array in zip(self.weights, values):
@@ -198,18 +200,47 @@ class BlendedRegressor(RegressorMixin, Blend):
     """
 
     @block_by_block
-    def predict(self, X):
+    @documented(OFFSETS)
+    def predict(self, X, offset=None):
         """Predict with the weighted mean of the members' predictions.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {new_offset}
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self._mean("predict", X)
+        return self._mean("predict", X, **given(offset))
+
+    @documented(OFFSETS)
+    def score(self, X, y, sample_weight=None, offset=None):
+        """R^2 of the predictions; of a loss with a log link, the D^2 by that loss.
+
+        With an offset both are of the targets and weights that stand for it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+        {new_offset}
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        member = next(iter(self.members_.values()))
+        offset = offset_of_rows(member, X, offset, "score")
+        params = {"sample_weight": sample_weight}
+        if offset is not None:
+            y, params = without_offset(member, y, params, offset)
+            offset = 0.0
+        prediction = self.predict(X, **given(offset))
+        return score_of(member.record_.loss, y, prediction, **params)
 
     @property
     def coef_(self):
@@ -235,9 +266,9 @@ class BlendedRegressor(RegressorMixin, Blend):
             mean = mean + float(weight) * getattr(fitted, name)
         return mean
 
-    @documented(INTERVALS)
+    @documented(INTERVALS, OFFSETS)
     @takes_coverage
-    def predict_interval(self, X, coverage=0.9, method="auto"):
+    def predict_interval(self, X, coverage=0.9, method="auto", offset=None):
         """Prediction intervals from the held-out residuals of the blend.
 
         Parameters
@@ -249,6 +280,7 @@ class BlendedRegressor(RegressorMixin, Blend):
             :meth:`Staged.predict_interval`. "cv" or "loo", the way in which rows were
             held out: the prediction plus and minus a quantile of the sizes of the
             held-out residuals, the same width for all rows.
+        {new_offset}
 
         Returns
         -------
@@ -264,7 +296,7 @@ class BlendedRegressor(RegressorMixin, Blend):
         check_in_memory(X)
         coverage = checked_coverage(coverage)
         held_out = self._held_out_by(method)
-        predictions, sizes = to_numpy(self.predict(X)), None
+        predictions, sizes = to_numpy(self.predict(X, **given(offset))), None
         if method != held_out.method:
             sizes = sizes_by_prediction(held_out.rows, predictions)
         return _to_device(

@@ -53,9 +53,11 @@ class BlendTask:
     mixture: type | None = None
     # Whether weights are means over draws of held-out rows, or those of all rows.
     is_averaged: bool = True
+    # The RowOffsets for which y and weights stand, or None.
+    offset: Any = None
 
     @classmethod
-    def of(cls, candidates, criterion, y, weights, losses, shared_loss):
+    def of(cls, candidates, criterion, y, weights, losses, shared_loss, offset=None):
         """The task of candidates of several members, or ValueError if there is none.
 
         ``weights`` are those of the rows in fit, (n_samples,), or None; ``losses`` has
@@ -92,7 +94,7 @@ class BlendTask:
                 "scorer, such as criterion='r2'."
             )
         mixture = SquaredErrors if common.is_quadratic else MeanLosses
-        return cls(y, weights, kind, loss, Blending, mixture)
+        return cls(y, weights, kind, loss, Blending, mixture, offset=offset)
 
 
 class Blending(Comparison):
@@ -233,12 +235,22 @@ class Blending(Comparison):
             labels = np.searchsorted(classes, self.target[:, 0])
             rows = HeldOutScores.of(self.predictions, labels, units)
         else:
-            residuals = self.task.y[self.samples].reshape(self.predictions.shape)
-            residuals = (residuals - self.predictions) / loss.spread(self.predictions)
-            rows = HeldOutResiduals(residuals, self.predictions, units)
+            y, predictions = self._on_scale_of_y()
+            residuals = (y - predictions) / loss.spread(predictions)
+            rows = HeldOutResiduals(residuals, predictions, units)
         method = self.criterion.estimate.name
         held_out = BlendRows(method, rows.at_most(MOST_RESIDUALS), loss)
         return kind.of_fitted(members, self.weights, held_out)
+
+    def _on_scale_of_y(self):
+        """Targets of the held-out rows, and predictions of the blend for them."""
+        y, predictions, offset = self.task.y, self.predictions, self.task.offset
+        if offset is not None:
+            y = offset.target
+            of_rows = offset.values[self.samples]
+            of_rows = of_rows.reshape(-1, *[1] * (predictions.ndim - 1))
+            predictions = self.task.loss.with_offset(predictions, of_rows)
+        return y[self.samples].reshape(predictions.shape), predictions
 
     def corrected_score(self, rng, ended=()):
         """The loss of blending in this way, on rows not used for it; standard error.

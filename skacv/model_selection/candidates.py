@@ -137,7 +137,7 @@ def list_candidates(owner, data, rng):
 def draft_candidates(owner, data):
     """Candidates before they have their tables, with metadata and folds for fit."""
     weighed, grids = owner._weighed_methods(), {}
-    if data.routed is not None and owner.class_weight is not None:
+    if data.routed is not None and data.adds_weights:
         weighed = {*weighed, "fit"}
     names = [name for name, _ in data.members]
     if owner.param_grid is not None:
@@ -149,7 +149,7 @@ def draft_candidates(owner, data):
         fit_params = data.params
         if data.routed is not None:
             fit_params = dict(data.routed[owner._receiver(name)]["fit"])
-            if owner.class_weight is not None:
+            if data.adds_weights:
                 fit_params["sample_weight"] = data.params["sample_weight"]
         for combination in grids.get(name, [{}]):
             model = clone_with(member, clone(combination, safe=False))

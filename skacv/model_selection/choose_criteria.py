@@ -68,7 +68,9 @@ def choose_criteria(owner, data, candidates):
         of_members = ScorerCriterion.of(scorer, ESTIMATES["cv"], left, *of_rows)
     blend = None
     if data.rule == "blend":
-        blend = BlendTask.of(left, of_iterates, data.y, weights, losses, shared_loss)
+        blend = BlendTask.of(
+            left, of_iterates, data.y, weights, losses, shared_loss, data.offset
+        )
     return Criteria(of_iterates, of_members, blend, losses, shared_loss)
 
 

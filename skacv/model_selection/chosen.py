@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._estimator.data.queries import SCORES_ORDER, is_ranker
 from .._estimator.delegation import class_of, delegated, fitted_part, last_step
-from .._estimator.docstrings import INTERVALS, SETS, documented
+from .._estimator.docstrings import INTERVALS, OFFSETS, SETS, documented
+from .._estimator.prediction.offsets import given
 
 # Regressors have intervals, classifiers sets.
 COUNTERPARTS = {"predict_interval": "predict_set", "predict_set": "predict_interval"}
@@ -58,18 +59,20 @@ class ChosenIterate:
             )
         return getattr(chosen, method)
 
-    def predict(self, X: Any) -> np.ndarray:
+    @documented(OFFSETS)
+    def predict(self, X: Any, offset: ArrayLike | float | None = None) -> np.ndarray:
         """Predict with the chosen iterate.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {new_offset}
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self._chosen().predict(X)
+        return self._chosen().predict(X, **given(offset))
 
     @delegated(_estimator_has)
     def decision_function(self, X: Any) -> np.ndarray:
@@ -169,12 +172,16 @@ class ChosenIterate:
         """
         return self._get_method("at_iteration")(t)
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    @documented(OFFSETS)
+    def staged_predict(
+        self, X: Any, offset: ArrayLike | float | None = None
+    ) -> Iterator[np.ndarray]:
         """Predict with every iterate of the chosen trajectory.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {new_offset}
 
         Yields
         ------
@@ -185,12 +192,16 @@ class ChosenIterate:
         AttributeError
             If this object is a blend, whose members have iterates.
         """
-        yield from self._get_method("staged_predict")(X)
+        yield from self._get_method("staged_predict")(X, **given(offset))
 
     @delegated(_estimator_has)
-    @documented(INTERVALS)
+    @documented(INTERVALS, OFFSETS)
     def predict_interval(
-        self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: str = "auto",
+        offset: ArrayLike | float | None = None,
     ) -> np.ndarray:
         """Prediction intervals of the chosen iterate.
 
@@ -202,6 +213,7 @@ class ChosenIterate:
             As in :meth:`TrajectoryLasso.predict_interval`; "scaled", with widths that
             follow the row, is "auto" for blends and staged models. Each method needs
             :doc:`its own held-out rows </guide/intervals>`.
+        {new_offset}
 
         Returns
         -------

@@ -29,11 +29,14 @@ from .._estimator.estimates.folds import ShuffledFolds
 from .._estimator.parameters import is_auto
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
+from ..optim.losses import Logistic, SquaredError
+from ..records.offsets import RowOffsets
 from .class_weights import check_weighs_classes, weigh_by_class
 from .criteria import SURVIVAL_CRITERIA
 from .defaults.encoded import EncodedTable
 from .defaults.portfolio import FEWEST_ROWS, default_members, infer_task, list_forms
 from .members import check_members
+from .offsets import take_offset
 from .time_limit import Deadline
 
 
@@ -71,6 +74,10 @@ class SearchData:
     # Metadata that scikit-learn routes, by their receivers; None without routing.
     routed: Any = None
     deadline: Deadline | None = None
+    # Those of the rows, for which y and weights stand; None if fit was passed none.
+    offset: RowOffsets | None = None
+    # Whether all members get weights of rows that the user has not passed.
+    adds_weights: bool = False
     # When fit was called, on the clock of ``perf_counter``.
     begun: float = 0.0
 
@@ -80,7 +87,7 @@ class SearchData:
         return self.task == "classification"
 
     @classmethod
-    def of(cls, owner, X, y, params, forms=list_forms):
+    def of(cls, owner, X, y, params, forms=list_forms, offset=None):
         """The data of a fit of a stopping estimator, checked, or an error.
 
         ``forms`` makes of the default members what runs of each.
@@ -97,7 +104,7 @@ class SearchData:
         has_rows = not (dask or isinstance(X, RowSummary))
         is_default = owner.estimator is None
         task, members = task_and_members(owner, X, y)
-        of_classes = task == "classification"
+        of_classes, offsets = task == "classification", None
         if task == "ranking" and has_rows:
             params = rows_by_query(X, params, class_of(members[0][1]))
             metadata = params
@@ -105,6 +112,11 @@ class SearchData:
                 raise ValueError(
                     "Folds are of whole queries, and at least two are needed, got one."
                 )
+        if offset is not None:
+            check_has_rows_for_offset(X, has_rows)
+            # No loss of classes has a form for offsets.
+            loss = Logistic() if of_classes else SquaredError()
+            y, params, offsets = take_offset(owner, members, loss, y, params, offset)
         X, y, params, n_rows = weigh_rows(owner, X, y, params, of_classes, has_rows)
         weights = params.get("sample_weight")
         table, roles, left_out, essential = None, [], [], []
@@ -119,6 +131,8 @@ class SearchData:
         rule = choose_rule(owner, members, has_rows, dask)
         if dask:
             X, y, params = read_once(members, owner.cv, X, y, params)
+        adds_weights = owner.class_weight is not None
+        adds_weights |= offset is not None and "sample_weight" in params
         return cls(
             X=X,
             y=y,
@@ -138,6 +152,8 @@ class SearchData:
             is_portfolio=is_default or isinstance(owner.estimator, list),
             routed=route(owner, params, metadata),
             deadline=deadline,
+            offset=offsets,
+            adds_weights=adds_weights,
             begun=begun,
         )
 
@@ -184,6 +200,13 @@ def check_has_targets(owner, X, y):
         raise ValueError(
             f"{type(owner).__name__} requires y to be passed, but the target y is None."
         )
+
+
+def check_has_rows_for_offset(X, has_rows):
+    """Raise if rows are not single ones in memory, which offsets are of."""
+    if not has_rows:
+        what = "a RowSummary" if isinstance(X, RowSummary) else "Dask input"
+        raise ValueError(f"offset is not available with {what}: pass rows in memory.")
 
 
 def read_containers(X, y, params):
@@ -307,8 +330,8 @@ def route(owner, params, passed):
     if not get_config()["enable_metadata_routing"]:
         return None
     routed = dict(params)
-    # Weights of classes are for all members; rows may have some of their own, which are
-    # routed.
-    if owner.class_weight is not None and passed.get("sample_weight") is None:
-        del routed["sample_weight"]
+    # Weights of classes, and of offsets, are for all members; rows may have some of
+    # their own, which are routed.
+    if passed.get("sample_weight") is None:
+        routed.pop("sample_weight", None)
     return process_routing(owner, "fit", **routed)

@@ -18,12 +18,14 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.delegation import SaysWhyMissing, route_metadata
+from .._estimator.docstrings import OFFSETS, documented
 from .._estimator.estimates.fitted_state import (
     MOST_OF_CHOICE,
     drop_record_of,
 )
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import set_parameters
+from .._estimator.prediction.offsets import given
 from .._typing import RandomState
 from ..tables import TableEncoder
 from .advice import advise, names_keywords
@@ -319,11 +321,13 @@ class TrajectoryEarlyStoppingCV(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
+    @documented(OFFSETS)
     def fit(
         self,
         X: Any,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | float | None = None,
+        offset: ArrayLike | float | None = None,
         **params: Any,
     ) -> Self:
         """Run every model once and keep the best iterate.
@@ -339,6 +343,7 @@ class TrajectoryEarlyStoppingCV(
             :class:`RowSummary`, which contains them.
         sample_weight : array-like of shape (n_samples,) or float, default=None
             Nonnegative weights of the rows; a single number is the weight of every row.
+        {offset}
         **params : dict
             Passed to the ``fit`` of the estimators and to the splitter, such as
             ``groups``; with metadata routing enabled, as they request. For rankers the
@@ -358,7 +363,7 @@ class TrajectoryEarlyStoppingCV(
         """
         params = {"sample_weight": sample_weight, **params}
         rng = check_random_state(self.random_state)
-        data = SearchData.of(self, X, y, params)
+        data = SearchData.of(self, X, y, params, offset=offset)
         data = leave_out_the_weightless(self, data)
         candidates = list_candidates(self, data, rng)
         criteria = choose_criteria(self, data, candidates)
@@ -399,11 +404,13 @@ class TrajectoryEarlyStoppingCV(
             report.print_kept(compared, perf_counter() - data.begun)
         return self
 
+    @documented(OFFSETS)
     def score(
         self,
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | float | None = None,
         **params: Any,
     ) -> float:
         """Score of the chosen iterate, from the ``score`` method of its estimator.
@@ -414,6 +421,7 @@ class TrajectoryEarlyStoppingCV(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        {new_offset}
         **params : dict
             Passed to the estimator's ``score``; for rankers ``qid`` or ``group``.
 
@@ -426,7 +434,7 @@ class TrajectoryEarlyStoppingCV(
             params["sample_weight"] = sample_weight
         receiver = self._receiver(self.best_member_)
         params = route_metadata(self, "score", receiver, "score", params)
-        return chosen.score(X, y, **params)
+        return chosen.score(X, y, **given(offset), **params)
 
     def drop_record(self, intervals: bool = True) -> Self:
         """A copy that keeps only what predictions of the chosen iterates need.

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from .._compat import Composition, request_of
+from .._compat import Composition, request_for_offset, request_of
 from .._estimator.delegation import request_weights
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import is_auto
@@ -179,6 +179,8 @@ class ComposedOfMembers(Composition):
         own_requests = request_of(self, "fit"), request_of(self, "score")
         if self.estimator is None or any(isinstance(r, str) for r in own_requests):
             router.add_self_request(self)
+        else:
+            router.add_self_request(request_for_offset(self))
         members = self._members()
         if self.estimator is None and self.task == "auto":  # any that fit may take
             members = [

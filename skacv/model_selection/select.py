@@ -18,6 +18,7 @@ from .choose_criteria import member_losses
 from .comparison import BestRun, Comparison, choose_iterates
 from .criteria import RULES, PathCriterion, index_of_least
 from .failures import Failed, attempt
+from .offsets import put_back
 from .optimism import Uncorrected
 from .stages import choice_of
 
@@ -157,7 +158,7 @@ def kept_models(selection, data):
     for name in comparison.kept:
         index = comparison.best_indices[name]
         one = comparison.chosen[index]
-        member = use_iterate(one.estimator, one.iteration)
+        member = use_iterate(put_back(one.estimator, data.offset), one.iteration)
         if is_foreign(data.passed_X):
             member = move_to_device_of(data.passed_X, data.passed_y, member)
         fitted[name] = members[name] = member
@@ -203,7 +204,13 @@ def held_out_means(selection, data):
     sums = np.zeros((len(n_times), *predictions.shape[1:]))
     np.add.at(sums, rows, predictions)
     with np.errstate(invalid="ignore"):
-        return (sums.T / n_times).T
+        means = (sums.T / n_times).T
+    if data.offset is None:
+        return means
+    comparison = selection.comparison
+    loss = comparison.chosen[comparison.index].estimator.record_.loss
+    offset = data.offset.values.reshape(-1, *[1] * (means.ndim - 1))
+    return loss.with_offset(means, offset)
 
 
 def list_members_alike(selection):

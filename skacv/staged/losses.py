@@ -42,6 +42,7 @@ class AbsoluteError(Loss):
     """The absolute error."""
 
     name = "absolute error"
+    is_of_residual = True
 
     def value(self, target, predictor):
         return np.abs(target - predictor)
@@ -53,6 +54,7 @@ class AbsolutePower(Loss):
 
     exponent: float
     name = "power of the absolute error"
+    is_of_residual = True
 
     def value(self, target, predictor):
         return np.abs(target - predictor) ** self.exponent
@@ -64,6 +66,7 @@ class Pinball(Loss):
 
     level: float = 0.5
     name = "pinball loss"
+    is_of_residual = True
 
     def value(self, target, predictor):
         error = target - predictor
@@ -76,6 +79,7 @@ class EpsilonInsensitive(Loss):
 
     epsilon: float
     exponent: float = 1.0
+    is_of_residual = True
 
     @property
     def name(self):
@@ -93,6 +97,7 @@ class Fair(Loss):
 
     c: float = 1.0
     name = "fair loss"
+    is_of_residual = True
 
     def value(self, target, predictor):
         size = np.abs(target - predictor) / self.c
@@ -104,6 +109,7 @@ class LogCosh(Loss):
     """log(cosh(y - p))."""
 
     name = "log-cosh loss"
+    is_of_residual = True
 
     def value(self, target, predictor):
         size = np.abs(target - predictor)

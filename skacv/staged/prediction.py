@@ -25,9 +25,10 @@ from .._estimator.data.queries import (
 )
 from .._estimator.data.survival import takes_survival
 from .._estimator.delegation import class_of, fitted_part, route_metadata
-from .._estimator.docstrings import INTERVALS, SETS, documented
+from .._estimator.docstrings import INTERVALS, OFFSETS, SETS, documented
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
+from .._estimator.prediction.offsets import add_offset, offset_of_rows, without_offset
 from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import HasStagedLoss
@@ -163,18 +164,21 @@ class PredictsByStages(HasStagedLoss):
             return getattr(fitted, method)(X, *args, **params)
 
     @available_if(_inner_has("predict"))
-    def predict(self, X: Any) -> np.ndarray:
+    @documented(OFFSETS)
+    def predict(self, X: Any, offset: ArrayLike | float | None = None) -> np.ndarray:
         """Predict with the stages in use.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        {new_offset}
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self._predictions("predict", X)
+        offset = offset_of_rows(self, X, offset, "predict")
+        return add_offset(self, self._predictions("predict", X), offset)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -223,6 +227,7 @@ class PredictsByStages(HasStagedLoss):
         """
         return self._predictions("decision_function", X)
 
+<<<<<<< HEAD
     @available_if(_inner_has("predict_survival_function"))
     def predict_survival_function(
         self, X: Any, return_array: bool = False
@@ -264,18 +269,27 @@ class PredictsByStages(HasStagedLoss):
         )
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+=======
+    @documented(OFFSETS)
+    def staged_predict(
+        self, X: Any, offset: ArrayLike | float | None = None
+    ) -> Iterator[np.ndarray]:
+>>>>>>> de551c87 (Stopping estimators take an offset: one change of targets and weights for all members)
         """Predict with every number of stages, from the first.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        {new_offset}
 
         Yields
         ------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             One array for each of :meth:`recorded_iterations`.
         """
-        yield from map(self._predict_from, self._responses(X))
+        offset = offset_of_rows(self, X, offset, "staged_predict")
+        for response in self._responses(X):
+            yield add_offset(self, self._predict_from(response), offset)
 
     def _predict_from(self, response):
         """The result of ``predict`` for probabilities, decisions or predictions."""
@@ -305,11 +319,13 @@ class PredictsByStages(HasStagedLoss):
         """
         yield from self._responses(X)
 
+    @documented(OFFSETS)
     def staged_loss(
         self,
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | float | None = None,
         **queries: ArrayLike,
     ) -> np.ndarray:
         """Mean loss of every stage on other rows, with the loss of ``cv_path_``.
@@ -320,6 +336,7 @@ class PredictsByStages(HasStagedLoss):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the mean. None: equal weights.
+        {new_offset}
         **queries : array-like
             Of a ranker, and as in :meth:`fit`: ``qid`` or ``group``.
 
@@ -331,12 +348,13 @@ class PredictsByStages(HasStagedLoss):
         Raises
         ------
         ValueError
-            If fit was passed offsets, which are unknown for these rows.
+            If fit was passed an offset of the estimator, which is unknown for these
+            rows.
         """
         check_is_fitted(self)
         self._check_no_offset("staged_loss", "staged_predict")
         if not is_ranker(self):
-            return super().staged_loss(X, y, sample_weight, **queries)
+            return self._staged_loss(X, y, sample_weight, offset)
         params = {"sample_weight": sample_weight, **queries}
         target, weights = self._target_of_queries(X, y, params, "staged_loss")
         losses = [self._mean_loss(target, one, weights) for one in self._responses(X)]
@@ -358,7 +376,14 @@ class PredictsByStages(HasStagedLoss):
         losses = row_losses(self._loss, target, response[None], weights)[0]
         return np.average(losses, weights=weights)
 
-    def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
+    @documented(OFFSETS)
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        offset: ArrayLike | float | None = None,
+        **params: Any,
+    ) -> float:
         """Score of the stages in use, by the ``score`` of the estimator.
 
         That of a ranker is one less its loss, such as the mean NDCG@10 of the queries,
@@ -368,6 +393,7 @@ class PredictsByStages(HasStagedLoss):
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        {new_offset}
         **params : dict
             Passed to the estimator's ``score``; of a ranker ``qid`` or ``group``, as
             in :meth:`fit`, and ``sample_weight``.
@@ -380,17 +406,27 @@ class PredictsByStages(HasStagedLoss):
         if is_ranker(self):
             target, weights = self._target_of_queries(X, y, params, "score")
             return 1 - self._mean_loss(target, self.predict(X), weights)
+<<<<<<< HEAD
         if takes_survival(self):
             y = self._validate_target(y)
             return concordance(y, self.predict(X), **params)
+=======
+        offset = offset_of_rows(self, X, offset, "score")
+>>>>>>> de551c87 (Stopping estimators take an offset: one change of targets and weights for all members)
         params = route_metadata(self, "score", "estimator", "score", params)
+        if offset is not None:
+            y, params = without_offset(self, y, params, offset)
         return self._predictions("score", X, y, **params)
 
     @available_if(_has_intervals)
-    @documented(INTERVALS)
+    @documented(INTERVALS, OFFSETS)
     @takes_coverage
     def predict_interval(
-        self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: str = "auto",
+        offset: ArrayLike | float | None = None,
     ) -> np.ndarray:
         """Prediction intervals from the residuals of rows held out in folds.
 
@@ -402,6 +438,7 @@ class PredictsByStages(HasStagedLoss):
             "auto" is "scaled", with widths that follow the prediction. "cv" gives all
             rows the same width. "cv+" (with ``keep="mean"``) has guaranteed coverage
             for a stage fixed beforehand. See the notes.
+        {new_offset}
 
         Returns
         -------
@@ -411,8 +448,8 @@ class PredictsByStages(HasStagedLoss):
         ------
         ValueError
             If coverage is not in (0, 1), there are too few rows for it or no folds, or
-            fit was passed offsets. With "cv+", if fit was passed groups or kept no
-            copies.
+            fit was passed an offset of the estimator. With "cv+", if fit was passed
+            groups or kept no copies.
 
         Notes
         -----
@@ -436,9 +473,10 @@ class PredictsByStages(HasStagedLoss):
         if method == "cv+":
             if not isinstance(self.estimator_, MeanOfCopies):
                 raise ValueError("method='cv+' needs copies of folds: set keep='mean'.")
-            return cv_plus(self, self.estimator_.copies[1:], X, coverage)
+            offset = offset_of_rows(self, X, offset, "predict_interval")
+            return cv_plus(self, self.estimator_.copies[1:], X, coverage, offset)
         method = "scaled" if method == "auto" else method
-        return intervals_of(self, X, coverage, method)
+        return intervals_of(self, X, coverage, method, offset)
 
     @available_if(_has_sets)
     @documented(SETS)

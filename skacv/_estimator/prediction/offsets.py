@@ -3,8 +3,14 @@
 from ..._compat import is_foreign
 from ...optim.namespaces import to_device_of, to_numpy
 from ..collections import is_collection
-from ..data.checks import shape_of, validate_offset
+from ..data.checks import (
+    shape_of,
+    validate_offset,
+    validate_target,
+    validate_weights,
+)
 from ..data.training_data import check_usable
+from ..delegation import class_of
 
 
 def offset_of_rows(fitted, X, offset, method):
@@ -25,7 +31,7 @@ def offset_of_rows(fitted, X, offset, method):
 
 def check_has_offset(fitted, has_offset, offset, method):
     """Raise if an offset of new rows is missing, or has no counterpart in fit."""
-    name = type(fitted).__name__
+    name = class_of(fitted)
     if has_offset and offset is None:
         raise ValueError(
             f"This {name} was fitted with an offset: pass {method} the offset= of "
@@ -47,6 +53,15 @@ def add_offset(fitted, prediction, offset):
     return to_device_of(result, prediction) if is_foreign(prediction) else result
 
 
-def predictions_of(fitted, X, offset):
-    """Predictions of a fitted model, with offsets (n_samples,) if it has any."""
-    return fitted.predict(X) if offset is None else fitted.predict(X, offset=offset)
+def without_offset(fitted, y, params, offset):
+    """Targets that stand for offsets of new rows, and parameters with such weights."""
+    y = validate_target(y, of_classes=False)
+    weights = validate_weights(params.get("sample_weight"), len(y))
+    y, weights = fitted.record_.loss.without_offset(y, weights, offset)
+    return y, {**params, "sample_weight": weights}
+
+
+def given(offset):
+    """The keyword with an offset of new rows, if there is one."""
+    # Only models that can be fitted with one take it.
+    return {} if offset is None else {"offset": offset}

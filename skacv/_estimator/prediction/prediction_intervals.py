@@ -24,7 +24,7 @@ from ...risk.intervals import (
 from ..data.training_data import check_usable, new_rows
 from ..estimates.left_out import held_out_rows
 from ..estimates.readers import ESTIMATES
-from .offsets import offset_of_rows, predictions_of
+from .offsets import add_offset, given, offset_of_rows
 
 # A tree that learns the sizes of residuals sees so many rows at most: more would take
 # longer.
@@ -74,7 +74,7 @@ def intervals_of(fitted, X, coverage, method, offset=None):
         ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
         ends = _jackknife_plus(fitted, new_rows(fitted, X), held_out, ranks, offset)
         return shaped(np.clip(ends, *fitted._loss.target_range), coverage)
-    predictions, sizes = predictions_of(fitted, X, offset), None
+    predictions, sizes = fitted.predict(X, **given(offset)), None
     if method == "scaled":
         sizes = _expected_sizes(fitted, X, predictions, held_out, source)
     return intervals_around(predictions, held_out, coverage, fitted._loss, sizes)
@@ -222,7 +222,7 @@ def _ends_by_replicas(replicas, row_blocks, held_out, ranks, loss):
     return np.stack(ends, axis=1) if residuals.ndim > 1 else ends[0]
 
 
-def cv_plus(fitted, copies, X, coverage):
+def cv_plus(fitted, copies, X, coverage, offset=None):
     """CV+ intervals from the copies of all folds, (n_samples[, n_targets], 2)."""
     check_usable(fitted)
     coverage = checked_coverage(coverage)
@@ -234,7 +234,9 @@ def cv_plus(fitted, copies, X, coverage):
     held_out = held_out_rows(fitted, fitted.record_["cv"])
     sizes = list(map(len, fitted.cv_indices_))
     fold = np.repeat(np.arange(len(sizes)), sizes)
-    predictions = np.stack([copy.predict(X) for copy in copies])
+    predictions = np.stack(
+        [add_offset(fitted, copy.predict(X), offset) for copy in copies]
+    )
     n_folds, n_samples = predictions.shape[:2]
     by_target = predictions.reshape(n_folds, n_samples, -1)
     replicas = (

@@ -21,7 +21,7 @@ from ..docstrings import INTERVALS, OFFSETS, documented
 from ..estimates.left_out import coefficients_without_rows
 from ..parameters import takes_coverage
 from ..run.recording import RecordsTrajectory
-from .offsets import add_offset, offset_of_rows
+from .offsets import add_offset, offset_of_rows, without_offset
 from .prediction_intervals import intervals_of
 from .scores import score_of
 

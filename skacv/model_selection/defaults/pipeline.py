@@ -151,12 +151,45 @@ class TablePipeline(Pipeline):
         return self.of_fitted(before, drop_record_of(model, intervals))
 
     @_of_last_step
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """Predict with the last step.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        **params : dict
+            ``offset``, if fit was passed one.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+
+    @_of_last_step
+    def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
+        """Score of the last step.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            ``sample_weight``, if rows have weights, and ``offset``.
+
+        Returns
+        -------
+        float
+        """
+
+    @_of_last_step
+    def staged_predict(self, X: Any, **params: Any) -> Iterator[np.ndarray]:
         """Predict with every iterate of the last step.
 
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_features)
+        **params : dict
+            ``offset``, if fit was passed one.
 
         Returns
         -------
