@@ -244,13 +244,15 @@ or tuple
         check_in_memory(X, *y if isinstance(y, tuple) else (y,))
         return super().begin(X, survival_array(y), sample_weight, **params)
 
-    def _encode_samples(self, X, y, sample_weight):
+    def _encode_samples(self, X, y, sample_weight, offset=None):
         """Validated samples, and their targets as the loss takes them."""
         y = survival_array(y)
         samples = validate_samples(self, X, y["time"], sample_weight)
         samples = replace(samples, y=y[samples.rows])
         target, loss = ranked_times(samples.y), Cox(self.ties)
         loss.check_target(target)
+        if offset is not None:
+            samples.without_offset(loss, offset)  # which the loss does not have
         return samples, EncodedTarget(loss, target, samples.weights, True, {})
 
     def _spec(self):

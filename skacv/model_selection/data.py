@@ -29,7 +29,7 @@ from .._estimator.estimates.folds import ShuffledFolds
 from .._estimator.parameters import is_auto
 from .._estimator.run.source import takes_moments_of
 from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
-from ..optim.losses import Logistic, SquaredError
+from ..optim.losses import Logistic
 from ..records.offsets import RowOffsets
 from .class_weights import check_weighs_classes, weigh_by_class
 from .criteria import SURVIVAL_CRITERIA
@@ -105,6 +105,7 @@ class SearchData:
         is_default = owner.estimator is None
         task, members = task_and_members(owner, X, y)
         of_classes, offsets = task == "classification", None
+        loss = owner._default_loss()
         if task == "ranking" and has_rows:
             params = rows_by_query(X, params, class_of(members[0][1]))
             metadata = params
@@ -115,7 +116,7 @@ class SearchData:
         if offset is not None:
             check_has_rows_for_offset(X, has_rows)
             # No loss of classes has a form for offsets.
-            loss = Logistic() if of_classes else SquaredError()
+            loss = Logistic() if of_classes else loss
             y, params, offsets = take_offset(owner, members, loss, y, params, offset)
         X, y, params, n_rows = weigh_rows(owner, X, y, params, of_classes, has_rows)
         weights = params.get("sample_weight")

@@ -15,6 +15,7 @@ from .._estimator.run.recording import (
     RecordsTrajectory,
     check_records_trajectory,
 )
+from ..optim.losses import SquaredError
 from ..staged.estimator import as_staged
 from ..staged.fits import clone_estimator
 from ..staged.query_losses import parse_measure
@@ -124,7 +125,8 @@ class ComposedOfMembers(Composition):
             task = self.task
             if task == "auto":
                 task = vars(self).get("task_", "regression")
-            return [(name, member) for name, member, *_ in PORTFOLIOS[task]()]
+            portfolio = PORTFOLIOS[task](loss=self._default_loss())
+            return [(name, member) for name, member, *_ in portfolio]
         if isinstance(self.estimator, list):
             pairs, n_jobs = self.estimator, None
         else:
@@ -147,6 +149,10 @@ class ComposedOfMembers(Composition):
                 f"string) and an estimator, got {pairs!r}."
             )
         return members
+
+    def _default_loss(self):
+        """The loss of default members for regression."""
+        return SquaredError()
 
     def _weighed_methods(self):
         """Methods of which members get weights if they do not say whether they do.

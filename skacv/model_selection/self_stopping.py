@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
+from .._compat import StrOptions
 from .._estimator.docstrings import documented
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
+from ..linear_model.general import REGRESSION
+from ..optim.losses import LogLink, Loss, SquaredError
 from ..tables import TableEncoder
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
@@ -13,6 +16,9 @@ from .early_stopping import TrajectoryEarlyStoppingCV
 CONSTRAINTS = dict(TrajectoryEarlyStoppingCV._parameter_constraints)
 # Each class has its task.
 del CONSTRAINTS["task"]
+LOSSES = {
+    name: REGRESSION[name] for name in ("squared_error", "poisson", "gamma", "tweedie")
+}
 
 
 @documented(TrajectoryEarlyStoppingCV)
@@ -32,6 +38,12 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
         Your own model, or several to compare; they get X unscaled. None: paths of the
         lasso and ridge, two kernel machines, boosted trees and extra trees, without
         those that have no weight in a trial on some rows (from 8000 rows on).
+    loss : str or Loss, default="squared_error"
+        What the default models minimise, and are judged and blended by: the squared
+        error, or with a log link half the deviance of "poisson" for counts, "gamma" for
+        positive amounts, "tweedie" (of power 1.5, or ``Tweedie`` of
+        ``skacv.optim.losses`` of another) for amounts of which some are zero. With a
+        log link there are no kernel machines.
     {criterion, cv, rule, patience, min_delta, param_grid, search, n_candidates}
     {encoder, time_limit, verbose, n_jobs, random_state}
 
@@ -39,9 +51,9 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
     ----------
     {estimator_, encoder_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
-        Estimated mean squared error of ``estimator_`` on unseen rows, averaged over
-        outputs: smaller is better. With a scorer as ``criterion``, its score, greater
-        is better.
+        Estimated mean of ``loss`` of ``estimator_`` on unseen rows, for "squared_error"
+        of the square itself, averaged over outputs: smaller is better. With a scorer as
+        ``criterion``, its score, greater is better.
     {best_score_corrected_, best_score_corrected_se_, results_, held_out_prediction_}
 
     All other attributes are those of :class:`TrajectoryEarlyStoppingCV`.
@@ -69,13 +81,14 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
         name: constraint
         for name, constraint in CONSTRAINTS.items()
         if name != "class_weight"
-    }
+    } | {"loss": [StrOptions(set(LOSSES)), LogLink, SquaredError]}
 
     @names_keywords
     def __init__(
         self,
         estimator: Any = None,
         *,
+        loss: str | Loss = "squared_error",
         criterion: str | Callable[..., Any] = "auto",
         cv: Any = None,
         rule: Literal["auto", "blend", "min", "one_se"] = "auto",
@@ -91,6 +104,20 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
         random_state: RandomState = None,
     ) -> None:
         set_parameters(self, locals())
+
+    def _default_loss(self):
+        loss = LOSSES[self.loss] if isinstance(self.loss, str) else self.loss
+        if self.estimator is not None and not loss.is_quadratic:
+            raise ValueError(
+                f"loss={self.loss!r} is that of the default models: set the loss of "
+                "your own estimator in the estimator itself."
+            )
+        if not loss.is_quadratic and loss.power is None:
+            raise ValueError(
+                f"The default models cannot have the {loss.name}: loss must be one of "
+                f"{', '.join(map(repr, LOSSES))}, or a Tweedie deviance."
+            )
+        return loss
 
 
 @documented(TrajectoryEarlyStoppingCV)

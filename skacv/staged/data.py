@@ -128,8 +128,12 @@ def check_data(staged, adapter, X, y, sample_weight=None):
         raise ValueError(
             f"y must have one relevance for each row, got an array of shape {y.shape}."
         )
+    if staged.judge is not None and (has_classes or adapter.ranks):
+        kind = "classifier" if has_classes else "ranker"
+        raise ValueError(f"judge is for regressors, but {name} is a {kind}.")
     if not has_classes:
-        return TargetInfo(names, adapter.regression_loss()), y
+        loss = adapter.regression_loss() if staged.judge is None else staged.judge
+        return TargetInfo(names, loss), y
     if y.size > len(y):
         if not get_tags(staged).classifier_tags.multi_label:
             raise ValueError(

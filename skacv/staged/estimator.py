@@ -46,6 +46,7 @@ from .._estimator.parameters import set_parameters
 from .._estimator.run.advice import INSTEAD
 from .._estimator.run.progress import advance
 from .._estimator.run.recording import RecordsTrajectory
+from ..optim.losses import Loss
 from ..records.run import Run
 from ..risk.held_out_rows import drawn_units
 from .adapter import staged_adapter_of
@@ -104,6 +105,10 @@ class Staged(
         "model" predicts with the model on all rows, "mean" with the average of it and
         the clones of all folds, which usually has a smaller loss and takes as long as
         all of them. "mean" needs ``cv``.
+    judge : Loss, default=None
+        The loss that judges the stages of a regressor, one of ``skacv.optim.losses``;
+        it has to suit predictions, as ``Tweedie(1.5)`` suits means that a Poisson loss
+        has fitted. None: that which the estimator minimises.
     n_jobs : int, default=None
         Number of threads for the model and its folds.
     verbose : bool or int, default=False
@@ -126,9 +131,9 @@ class Staged(
         constant prediction. NaN for stages that only the folds have grown.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
         Mean held-out loss of every stage: for regression the loss that the estimator
-        minimises, for classification usually the log loss, for rankers one less
-        NDCG@10 (:doc:`table </guide/boosting>`). Class weights count; ``eval_metric``
-        is not used.
+        minimises, or ``judge``, for classification usually the log loss, for rankers
+        one less NDCG@10 (:doc:`table </guide/boosting>`). Class weights count;
+        ``eval_metric`` is not used.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
         Standard error of ``cv_path_`` over the folds; with one fold, over its rows or
         their groups. Repeated splits do not make it smaller.
@@ -171,6 +176,7 @@ class Staged(
         "estimator": [HasMethods("fit")],
         "cv": ["cv_object"],
         "keep": [StrOptions({"model", "mean"})],
+        "judge": [Loss, None],
         "n_jobs": [None, Integral],
         "verbose": ["boolean", Interval(Integral, 0, None, closed="left")],
     }
@@ -183,6 +189,7 @@ class Staged(
         *,
         cv: Any = None,
         keep: Literal["model", "mean"] = "model",
+        judge: Loss | None = None,
         n_jobs: int | None = None,
         verbose: int = False,
     ) -> None:

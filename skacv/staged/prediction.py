@@ -227,7 +227,6 @@ class PredictsByStages(HasStagedLoss):
         """
         return self._predictions("decision_function", X)
 
-<<<<<<< HEAD
     @available_if(_inner_has("predict_survival_function"))
     def predict_survival_function(
         self, X: Any, return_array: bool = False
@@ -268,13 +267,10 @@ class PredictsByStages(HasStagedLoss):
             "predict_cumulative_hazard_function", X, return_array=return_array
         )
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-=======
     @documented(OFFSETS)
     def staged_predict(
         self, X: Any, offset: ArrayLike | float | None = None
     ) -> Iterator[np.ndarray]:
->>>>>>> de551c87 (Stopping estimators take an offset: one change of targets and weights for all members)
         """Predict with every number of stages, from the first.
 
         Parameters
@@ -354,6 +350,8 @@ class PredictsByStages(HasStagedLoss):
         check_is_fitted(self)
         self._check_no_offset("staged_loss", "staged_predict")
         if not is_ranker(self):
+            if offset is None:
+                return super().staged_loss(X, y, sample_weight, **queries)
             return self._staged_loss(X, y, sample_weight, offset)
         params = {"sample_weight": sample_weight, **queries}
         target, weights = self._target_of_queries(X, y, params, "staged_loss")
@@ -406,13 +404,10 @@ class PredictsByStages(HasStagedLoss):
         if is_ranker(self):
             target, weights = self._target_of_queries(X, y, params, "score")
             return 1 - self._mean_loss(target, self.predict(X), weights)
-<<<<<<< HEAD
         if takes_survival(self):
             y = self._validate_target(y)
             return concordance(y, self.predict(X), **params)
-=======
         offset = offset_of_rows(self, X, offset, "score")
->>>>>>> de551c87 (Stopping estimators take an offset: one change of targets and weights for all members)
         params = route_metadata(self, "score", "estimator", "score", params)
         if offset is not None:
             y, params = without_offset(self, y, params, offset)

@@ -60,6 +60,8 @@ class StagedTerms(RunTerms):
 
     def check_loss_chooses(self):
         adapter = self.adapter
+        if self.model.judge is not None:
+            return
         if (unnamed := adapter.unnamed_loss()) is not None:
             name, value = unnamed
             raise ValueError(

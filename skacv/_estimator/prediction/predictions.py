@@ -14,7 +14,7 @@ from ...optim.losses import SquaredError
 from ...optim.namespaces import dtype_of, is_on_device
 from ...records.descriptors import recorded
 from ..collections import block_by_block, staged_block_by_block
-from ..data.checks import validate_target, validate_weights
+from ..data.checks import validate_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validate_samples
 from ..devices import convert_to, of_rows
 from ..docstrings import INTERVALS, OFFSETS, documented

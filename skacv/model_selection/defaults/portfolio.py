@@ -34,8 +34,11 @@ from ...linear_model import (
     IterativeRidge,
     TrajectoryLasso,
     TrajectoryLogisticRegression,
+    TrajectoryRegressor,
+    TrajectoryTweedieRegressor,
 )
 from ...optim.blocks import LARGE_BYTES, MEMORY_BYTES
+from ...optim.losses import SquaredError
 from ...staged import Staged
 from ...tables.cells import may_be_dense
 from .strongest_columns import StrongestColumns
@@ -246,7 +249,8 @@ def default_members(owner, task, X, y, table, sample_weight=None):
     if task == "classification" and info.is_in_memory and info.n_targets == 1:
         info = replace(info, n_classes=len(set(np.ravel(on_host(y)).tolist())))
     needed = ESTIMATES[owner.criterion] if owner.criterion in tuple(ESTIMATES) else None
-    members, skipped = select_members(PORTFOLIOS[task](info), info, needed)
+    portfolio = PORTFOLIOS[task](info, owner._default_loss())
+    members, skipped = select_members(portfolio, info, needed)
     check_some_take(members, skipped, type(owner).__name__)
     warn_of_columns(skipped)
     return members, skipped
@@ -309,12 +313,15 @@ STAGES_OF_TRIAL, TREES_OF_TRIAL, ROUNDS_OF_TRIAL = 100, 20, 2
 # With more classes, of which each has a tree at every stage, the search for splits
 # takes most of the time; a quarter of the usual bins halves that.
 MANY_CLASSES = 10
+SQUARED_ERROR = SquaredError()
 # Before a table is known.
 UNKNOWN = TableInfo(n_rows=1, n_columns=1, n_targets=1)
 
 
-def regression(info=UNKNOWN):
-    """Default members for numbers, for a table if it is known."""
+def regression(info=UNKNOWN, loss=SQUARED_ERROR):
+    """Default members for numbers, by a loss, for a table if it is known."""
+    if not loss.is_quadratic:
+        return log_link(info, loss)
     return [
         DefaultMember("lasso", TrajectoryLasso("path", max_iter=20, **COLUMNS)),
         _ridge(info),
@@ -324,7 +331,23 @@ def regression(info=UNKNOWN):
     ]
 
 
-def classification(info=UNKNOWN):
+def log_link(info, loss):
+    """Default members for counts and amounts, all judged by half a deviance.
+
+    There are no kernel machines, which have the squared error only.
+    """
+    settings = {"max_iter": 20, **COLUMNS}
+    return [
+        DefaultMember("lasso", TrajectoryRegressor("path", loss=loss, **settings)),
+        DefaultMember(
+            "ridge",
+            TrajectoryTweedieRegressor("path", power=loss.power, **settings),
+        ),
+        *_tree_members(info, REGRESSORS, share=1.0, loss=loss),
+    ]
+
+
+def classification(info=UNKNOWN, loss=None):
     """Default members for classes, all with probabilities, for a table if known."""
     # At one strength of several an iterate need not be more exact: the next strength
     # goes on from there. Where rows are many this saves updates.
@@ -371,10 +394,11 @@ def _feature_machine(info, estimator):
     return DefaultMember("feature machine", full, KERNEL, trial)
 
 
-def _tree_members(info, classes, share):
+def _tree_members(info, classes, share, loss=None):
     """Boosted trees, and extra trees, which try a share of the columns at a split.
 
-    Extra trees take several outputs as they are, boosted trees are grown for each.
+    Extra trees take several outputs as they are, boosted trees are grown for each. A
+    ``loss`` with a log link judges both.
     """
     boosted, extra, per_output = classes
     is_small = info.n_rows <= MOST_SMALL_TREE_ROWS
@@ -412,6 +436,11 @@ def _tree_members(info, classes, share):
         # share of its rows, which may be fewer.
         forest.set_params(bootstrap=True, max_samples=n_drawn / info.n_rows)
         least = 5
+    if loss is not None:
+        # Means that the Poisson loss fits are those of any deviance, and its splits
+        # leave no row with a mean of zero, of which deviances would be infinite.
+        trees.set_params(loss="gamma" if loss.power == 2 else "poisson")
+        forest.set_params(criterion="poisson")
     # Every node has a number for each class. Some three nodes for two rows are grown to
     # the end, in a forest and a copy for each of five folds; leaves of more rows keep
     # these numbers, and nodes that take as much, in memory.
@@ -428,7 +457,8 @@ def _tree_members(info, classes, share):
         for form in (model, clone(model).set_params(**n_of_trial)):
             if info.n_targets > 1 and model is trees:
                 form = per_output(form)
-            forms.append(Staged(Pipeline([*steps, ("trees", form)]) if steps else form))
+            form = Pipeline([*steps, ("trees", form)]) if steps else form
+            forms.append(Staged(form, judge=loss))
         full, trial = forms
         members.append(
             DefaultMember(name, full, rows, trial, model is trees, model is trees)
