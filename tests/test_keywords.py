@@ -206,6 +206,10 @@ def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
         model = skacv.TrajectoryLogisticRegression(10.0, max_iter=80)
     X, y = table(rng, model)
     X = np.hstack([X, rng.standard_normal((len(y), 40))])
+    if name == "loss":
+        members = set(cls(loss="poisson").fit(X, np.abs(y)).member_paths_)
+        assert members == {"lasso", "ridge", "boosted trees", "extra trees"}
+        return
     value = [("a", model), ("b", model)] if name == "estimator" else grid[name]
     if name == "task":
         with pytest.raises(ValueError, match="may be targets or class labels"):

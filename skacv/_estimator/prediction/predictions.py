@@ -371,7 +371,8 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         params = {"sample_weight": sample_weight}
         if offset is not None:
             y, params = without_offset(self, y, params, offset)
-        return score_of(self._loss, y, super().predict(X), **params)
+        predictions = super().predict(X)  # which fits a model to added rows first
+        return score_of(self._loss, y, predictions, **params)
 
     @documented(INTERVALS, OFFSETS)
     @takes_coverage
