@@ -255,7 +255,7 @@ def test_estimators_of_others_are_named_with_what_to_take(estimator, message, rn
 @pytest.mark.parametrize(
     ("criterion", "said"),
     [
-        (roc_auc_score, "one from make_scorer, got <function roc_auc_score"),
+        (roc_auc_score, "one from make_scorer, .*got <function roc_auc_score"),
         ("no such score", "criterion must be one of 'auto', .* got 'no such score'"),
     ],
 )
