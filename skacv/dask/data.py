@@ -184,7 +184,7 @@ def _start(problem, groups, means):
         target, weights = (np.concatenate(part) for part in zip(*parts))
         target, weights = target[weights > 0], weights[weights > 0][:, None]
         weights /= weights.sum()
-    start[-1] = loss.null_predictor(target, weights, np.zeros_like(weights))
+    start[-1] = loss.null_predictor(target, weights)
     return start
 
 

@@ -66,8 +66,8 @@ LEAST_LEFT = 1e-12
 # Rows that are left out to choose a strength: a standard error of a few percent, and
 # much less for the difference of two strengths.
 MOST_LEFT_OUT = 2000
-# Of fewer centres, features of so many rows, at least, and of so many for each centre,
-# give second moments. Of more rows these precondition conjugate gradients, whose steps
+# Second moments of fewer centres are those of at least so many rows, and of so many for
+# each centre. Of more rows these precondition conjugate gradients, whose steps
 # take two products of the kernel and a vector, in the place of those of features with
 # each other. They end where the squared distance to the solution is this share of the
 # variance of the coefficients, the error times centres by rows.

@@ -128,7 +128,7 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
     def _loss_of(self, target, weights):
         scale = self.scale
         if scale == "auto":
-            scale = scale_of(target[:, 0], weights)
+            scale = robust_scale(target[:, 0], weights)
         return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
 
     def _spec(self):
@@ -143,7 +143,7 @@ class OverScale(Strengths):
         return super().unit(data) / data.names["scale_"]
 
 
-def scale_of(target, weights):
+def robust_scale(target, weights):
     """1.4826 times the median distance from the median.
 
     If more than half of the targets are one value, it is their standard deviation; if
@@ -536,6 +536,6 @@ class TrajectoryQuantileRegressor(CurvedRegressor):
     def _loss_of(self, target, weights):
         smoothing = self.smoothing
         if smoothing == "auto":
-            smoothing = 0.1 * scale_of(target[:, 0], weights)
+            smoothing = 0.1 * robust_scale(target[:, 0], weights)
         loss = SmoothedQuantile(float(self.quantile), float(smoothing))
         return loss, {"smoothing_": float(smoothing)}

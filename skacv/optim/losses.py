@@ -13,7 +13,7 @@ A loss is a frozen dataclass deriving from :class:`Loss`, with
 ``curvature_bound(target)``
     an upper bound of the curvature (of its largest eigenvalue), which sets the
     step size;
-``null_predictor(target, weights, offset)``
+``null_predictor(target, weights)``
     the predictor without columns, at which a run with an intercept begins; zero where
     a loss does not say more.
 
@@ -131,9 +131,7 @@ class Loss:
         """The largest curvature of coupled rows at these predictors."""
         raise ValueError(f"{type(self).__name__} has no largest_curvature.")
 
-    def null_predictor(
-        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
-    ) -> np.ndarray:
+    def null_predictor(self, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The predictor without columns, at which a run with an intercept begins.
 
         Estimates leave rows out of the run, not of its start: it should be rounded so
@@ -144,8 +142,6 @@ class Loss:
         target : ndarray of shape (n_rows, n_outputs)
         weights : ndarray of shape (n_rows, 1)
             With a sum of one.
-        offset : ndarray of shape (n_rows, 1)
-            Known parts of the predictors.
 
         Returns
         -------
@@ -463,10 +459,8 @@ class Expectile(Loss):
     def curvature_bound(self, target: np.ndarray) -> float:
         return 2 * max(self.level, 1 - self.level)
 
-    def null_predictor(
-        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
-    ) -> np.ndarray:
-        return _rounded_quantiles(target - offset, weights, self.level)
+    def null_predictor(self, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return _rounded_quantiles(target, weights, self.level)
 
 
 @dataclass(frozen=True)
@@ -512,10 +506,8 @@ class SmoothedQuantile(Loss):
     def curvature_bound(self, target: np.ndarray) -> float:
         return 1 / (2 * self.smoothing)
 
-    def null_predictor(
-        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
-    ) -> np.ndarray:
-        return _rounded_quantiles(target - offset, weights, self.level)
+    def null_predictor(self, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return _rounded_quantiles(target, weights, self.level)
 
 
 def _check_level(level):
@@ -573,12 +565,10 @@ class LogLink(Loss):
     def spread(self, mean: np.ndarray) -> np.ndarray:
         return np.sqrt(self.variance(np.maximum(mean, np.finfo(mean.dtype).tiny)))
 
-    def null_predictor(
-        self, target: np.ndarray, weights: np.ndarray, offset: np.ndarray
-    ) -> np.ndarray:
+    def null_predictor(self, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
         # The mean, as a power of sixteen: dropping some rows hardly ever moves it. Of a
         # sample of the rows it may be zero.
-        mean = (weights * target).sum(axis=0) / (weights * np.exp(offset)).sum()
+        mean = (weights * target).sum(axis=0) / weights.sum()
         mean = np.maximum(mean, np.finfo(float).tiny)
         return np.log(16) * self._rounded(np.log(mean) / np.log(16))
 

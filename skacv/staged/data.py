@@ -55,7 +55,7 @@ class TargetInfo:
     classes: np.ndarray | None = None
     # Whether a row may have several labels; classes are numbers of labels then.
     is_multilabel: bool = False
-    # Of a ranker, the number of rows of the query of every row, (n_samples,).
+    # The number of rows of the query of every row, (n_samples,), for rankers.
     query_sizes: np.ndarray | None = None
 
     @property

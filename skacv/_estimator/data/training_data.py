@@ -286,7 +286,7 @@ def column_data(samples, encoded, fit_intercept, standardize=False):
     start = None
     if has_constant:
         start = np.zeros((design.shape[1], target.shape[1]))
-        start[-1] = loss.null_predictor(target, row_weights, np.zeros_like(row_weights))
+        start[-1] = loss.null_predictor(target, row_weights)
     problem = Problem(design, target, row_weights, loss, start)
     return ColumnData(
         problem=problem,

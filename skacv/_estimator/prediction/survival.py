@@ -241,7 +241,7 @@ def concordance(y, risk, sample_weight=None):
     moment = 2 * np.unique(y["time"], return_inverse=True)[1].ravel() + ~y["event"]
     rank = np.unique(risk, return_inverse=True)[1].ravel()
     later = sums_above(moment, weights)
-    # Of one moment the largest risks come first: they are not below those that follow.
+    # The largest risks of a moment come first: they are not below those that follow.
     order, below = np.lexsort((-rank, -moment)), np.empty(len(moment))
     below[order] = sums_of_smaller_before(rank[order], weights[order])
     both = rank * (moment.max() + 1) + moment
