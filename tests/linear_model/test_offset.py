@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
 
 from skacv import (
     IterativeRidge,
@@ -394,8 +395,12 @@ def test_pipelines_route_offsets():
     assert steps.score(X, y, offset=offset) == expected.score(scaled, y, offset=offset)
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.8"),
+    reason="scikit-learn's searches route nothing to the score of a pipeline's steps",
+)
 @pytest.mark.usefixtures("routing")
-def test_grid_search_routes_offsets():
+def test_grid_search_routes_offsets_to_steps():
     X, y, offset = drawn("poisson")
     steps = make_pipeline(
         StandardScaler(), requesting(TrajectoryPoissonRegressor(loo=False))
@@ -410,3 +415,16 @@ def test_grid_search_routes_offsets():
     # scikit-learn's searches pass nothing on to predict.
     best = search.best_estimator_
     assert best.predict(X, offset=offset).shape == y.shape
+
+
+@pytest.mark.usefixtures("routing")
+def test_grid_search_routes_offsets():
+    X, y, offset = drawn("poisson")
+    model = requesting(TrajectoryPoissonRegressor(loo=False))
+    search = GridSearchCV(model, {"alpha": [10.0, 0.01]}, cv=3)
+    search.fit(X, y, offset=offset)
+    assert search.best_index_ == 1
+    scores = cross_val_score(
+        search.best_estimator_, X, y, cv=3, params={"offset": offset}
+    )
+    assert search.best_score_ == pytest.approx(scores.mean())

@@ -294,7 +294,6 @@ def test_metadata_are_routed(name):
         )
         score = steps.score(X, y, offset=offset)
         assert score == pytest.approx(expected.score(X, y, offset=offset))
-        grid = {"earlystopping__random_state": [0]}
-        named = sklearn.pipeline.Pipeline([("earlystopping", requesting(clone(model)))])
-        search = GridSearchCV(named, grid, cv=3).fit(X, y, offset=offset)
+        search = GridSearchCV(requesting(model), {"random_state": [0]}, cv=3)
+        search.fit(X, y, offset=offset)
         assert np.isfinite(search.best_score_)
