@@ -24,6 +24,7 @@ from .._estimator.run.plan import (
 from .._estimator.run.streaming import TakesSummaries
 from .._warnings import warn
 from ..exceptions import SeparationWarning
+from ..optim.penalties import ElasticNet
 from ..records.descriptors import recorded
 
 
@@ -136,14 +137,33 @@ def solver_of(estimator):
     return Solver(SCHEDULES[estimator.solver](1.0))
 
 
+def elastic_net_penalty(strength, l1_ratio):
+    """The elastic net, or the ridge penalty if ``l1_ratio`` is zero."""
+    if l1_ratio == 0:
+        return ridge_penalty(strength, None)
+    return ElasticNet(strength, float(l1_ratio))
+
+
+def path_settings(estimator):
+    """The settings of a path of strengths under the penalty of an estimator."""
+    is_smooth = estimator._penalty(1.0, n_features=1).is_linear
+    if estimator.solver == "newton" and not is_smooth:
+        raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
+    return SMOOTH_PATH if is_smooth else CURVED_PATH
+
+
 class CurvedRegressor(RecordedRegressor, PenalizedModel):
-    """A ridge regressor; a subclass defines ``_loss_of(target, weights)``."""
+    """A regressor with a ridge penalty, or another one of a subclass.
+
+    A subclass defines ``_loss_of(target, weights)``.
+    """
 
     _parameter_constraints: dict = CURVED_CONSTRAINTS | ALPHA_CONSTRAINT
+    _penalty = staticmethod(ridge_penalty)
 
     def _spec(self):
-        strengths = Strengths(self.alpha, **SMOOTH_PATH)
-        return ModelSpec.of(self, ridge_penalty, strengths, solver_of(self))
+        strengths = Strengths(self.alpha, **path_settings(self))
+        return ModelSpec.of(self, self._penalty, strengths, solver_of(self))
 
 
 class CurvedClassifier(CoefficientTests, RecordedClassifier, LinearModel):
@@ -193,10 +213,7 @@ class InverselyPenalized(CurvedClassifier):
     _penalty = staticmethod(ridge_penalty)
 
     def _spec(self):
-        is_smooth = self._penalty(1.0, n_features=1).is_linear
-        if self.solver == "newton" and not is_smooth:
-            raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
-        path = SMOOTH_PATH if is_smooth else CURVED_PATH
-        strengths = Strengths(self.C, "C", is_sum=True, is_inverse=True, **path)
+        settings = path_settings(self)
+        strengths = Strengths(self.C, "C", is_sum=True, is_inverse=True, **settings)
         outputs, solver = self._outputs, solver_of(self)
         return ModelSpec.of(self, self._penalty, strengths, solver, outputs=outputs)

@@ -14,9 +14,8 @@ from .._estimator.prediction.inference import LogisticInference
 from .._estimator.run.plan import SCHEDULES, Solver
 from .._typing import RandomState, Standardize
 from ..optim.losses import Logistic, Multinomial, SmoothedHinge, SquaredHinge
-from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import SimplifiedNewton
-from ._bases import InverselyPenalized
+from ._bases import InverselyPenalized, elastic_net_penalty
 
 
 class NewtonOnManyRows(Solver):
@@ -155,9 +154,7 @@ default="auto"
         return Logistic() if n_classes == 2 else Multinomial()
 
     def _penalty(self, strength, n_features):
-        if self.l1_ratio == 0:
-            return SquaredL2(strength)
-        return ElasticNet(strength, float(self.l1_ratio))
+        return elastic_net_penalty(strength, self.l1_ratio)
 
 
 @documented(INVERSE, strength="C", loss="hinge loss", curvature="2, or 1 / smoothing")

@@ -15,7 +15,7 @@ from .._estimator.run.plan import Strengths
 from .._typing import RandomState, Standardize
 from ..optim.losses import Gamma, Huber, Poisson, SmoothedQuantile, tweedie
 from ..records.descriptors import recorded
-from ._bases import SMOOTH_PATH, CurvedRegressor
+from ._bases import SMOOTH_PATH, CurvedRegressor, elastic_net_penalty
 
 
 @documented(
@@ -171,6 +171,7 @@ class LogLinkRegressor(CoefficientTests, CurvedRegressor):
 
     _parameter_constraints = {
         **CurvedRegressor._parameter_constraints,
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "solver": [StrOptions({"gd", "nesterov", "newton", "sgd"})],
     }
     _positive_only = True
@@ -179,6 +180,7 @@ class LogLinkRegressor(CoefficientTests, CurvedRegressor):
         self,
         alpha: ArrayLike = 1.0,
         *,
+        l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         standardize: Standardize = False,
         solver: Literal["gd", "nesterov", "newton", "sgd"] = "nesterov",
@@ -200,6 +202,9 @@ class LogLinkRegressor(CoefficientTests, CurvedRegressor):
     ) -> None:
         set_parameters(self, locals())
 
+    def _penalty(self, strength, n_features):
+        return elastic_net_penalty(strength, self.l1_ratio)
+
 
 @documented(STOCHASTIC, strength="alpha", loss="half deviance", alpha="1.0")
 class TrajectoryPoissonRegressor(LogLinkRegressor):
@@ -207,18 +212,23 @@ class TrajectoryPoissonRegressor(LogLinkRegressor):
 
     The objective is that of :class:`sklearn.linear_model.PoissonRegressor`,
 
-        (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha ||b||^2 / 2,
+        (1 / sum w) sum_i w_i l(y_i, x_i'b)
+        + alpha (l1_ratio ||b||_1 + (1 - l1_ratio) ||b||^2 / 2),
 
     with l half the Poisson deviance under a log link. Read more in the :doc:`user guide
     </guide/classification>`.
 
     Parameters
     ----------
-    {alpha, fit_intercept, standardize}
+    {alpha}
+    l1_ratio : float, default=0.0
+        Share of the l1 penalty, from 0 (ridge) to 1 (lasso). With one, a "path" has 30
+        values, from where all coefficients are zero.
+    {fit_intercept, standardize}
     solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
-        Accelerated or plain gradient descent, Newton's method for few columns (it
-        halves steps that raise the objective), or stochastic gradient descent in
-        batches.
+        Accelerated or plain gradient descent (proximal with an l1 penalty), Newton's
+        method for few columns and a ridge penalty (it halves steps that raise the
+        objective), or stochastic gradient descent in batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
         "auto" is 1 / L, with L the largest eigenvalue of X'WX times the largest count,
@@ -270,18 +280,23 @@ class TrajectoryGammaRegressor(LogLinkRegressor):
     For positive amounts whose spread grows with their mean, such as the costs of
     claims. The objective is that of :class:`sklearn.linear_model.GammaRegressor`,
 
-        (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha ||b||^2 / 2,
+        (1 / sum w) sum_i w_i l(y_i, x_i'b)
+        + alpha (l1_ratio ||b||_1 + (1 - l1_ratio) ||b||^2 / 2),
 
     with l half the gamma deviance under a log link, y exp(-z) + z - log y - 1. Read
     more in the :doc:`user guide </guide/classification>`.
 
     Parameters
     ----------
-    {alpha, fit_intercept, standardize}
+    {alpha}
+    l1_ratio : float, default=0.0
+        Share of the l1 penalty, from 0 (ridge) to 1 (lasso). With one, a "path" has 30
+        values, from where all coefficients are zero.
+    {fit_intercept, standardize}
     solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
-        Accelerated or plain gradient descent, Newton's method for few columns (it
-        halves steps that raise the objective), or stochastic gradient descent in
-        batches.
+        Accelerated or plain gradient descent (proximal with an l1 penalty), Newton's
+        method for few columns and a ridge penalty (it halves steps that raise the
+        objective), or stochastic gradient descent in batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
         As in :class:`TrajectoryPoissonRegressor`, for the largest target over the mean
@@ -337,7 +352,8 @@ class TrajectoryTweedieRegressor(LogLinkRegressor):
     objective is that of :class:`sklearn.linear_model.TweedieRegressor` with
     ``link="log"``,
 
-        (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha ||b||^2 / 2,
+        (1 / sum w) sum_i w_i l(y_i, x_i'b)
+        + alpha (l1_ratio ||b||_1 + (1 - l1_ratio) ||b||^2 / 2),
 
     with l half the unit deviance of a variance that is proportional to a power of the
     mean. Read more in the :doc:`user guide </guide/classification>`.
@@ -348,11 +364,14 @@ class TrajectoryTweedieRegressor(LogLinkRegressor):
     power : float, default=1.5
         Between 1, the Poisson distribution, and 2, the gamma distribution. Larger ones
         are not convex under a log link.
+    l1_ratio : float, default=0.0
+        Share of the l1 penalty, from 0 (ridge) to 1 (lasso). With one, a "path" has 30
+        values, from where all coefficients are zero.
     {fit_intercept, standardize}
     solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
-        Accelerated or plain gradient descent, Newton's method for few columns (it
-        halves steps that raise the objective), or stochastic gradient descent in
-        batches.
+        Accelerated or plain gradient descent (proximal with an l1 penalty), Newton's
+        method for few columns and a ridge penalty (it halves steps that raise the
+        objective), or stochastic gradient descent in batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
         As in :class:`TrajectoryPoissonRegressor`, for the largest curvature at the
@@ -403,6 +422,7 @@ class TrajectoryTweedieRegressor(LogLinkRegressor):
         alpha: ArrayLike = 1.0,
         *,
         power: float = 1.5,
+        l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         standardize: Standardize = False,
         solver: Literal["gd", "nesterov", "newton", "sgd"] = "nesterov",

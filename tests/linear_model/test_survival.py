@@ -1,8 +1,5 @@
 """Cox regression: against R, a likelihood written out, and fits without folds."""
 
-from csv import DictReader
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -19,26 +16,19 @@ from skacv._estimator.prediction.survival import concordance, sums_of_smaller_be
 from skacv.optim.cox import Cox
 from skacv.optim.families import GroupL2
 from skacv.optim.schedules import Newton, StochasticGradient
+from tests.r import read_results, read_rows
 
-FOLDER = Path(__file__).parent.parent / "r"
 CONVERGED = {"max_iter": 20_000, "tol": 1e-13}
-
-
-def table(name):
-    with open(FOLDER / name) as file:
-        return list(DictReader(file))
 
 
 def rows_of_r():
     """X, events, times and weights of the rows that R was fitted to."""
-    rows = table("cox_rows.csv")
-    columns = [[float(row[name]) for row in rows] for name in rows[0]]
-    *X, time, event, weight = np.array(columns)
+    *X, time, event, weight = read_rows("cox").values()
     return np.array(X).T, event.astype(bool), time, weight
 
 
 def found_by_r(name):
-    return np.array([float(r["value"]) for r in table("cox.csv") if r["name"] == name])
+    return read_results("cox")[name]
 
 
 def simulate(rng, n=120, p=4, tied=False):

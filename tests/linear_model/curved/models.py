@@ -113,8 +113,9 @@ NEWTON = {
 }
 MODELS |= NEWTON
 COUNTERPARTS |= {name: COUNTERPARTS[name.split("_")[0]] for name in NEWTON}
-# Those that scikit-learn does not have.
+# Those that scikit-learn does not have, or not before version 1.10.
 OWN = {
+    "poisson_l1": (TrajectoryPoissonRegressor(0.05, l1_ratio=0.7), "counts"),
     "smoothed": (TrajectoryLinearSVC(0.3, loss="smoothed_hinge"), "binary"),
     "quantile": (
         TrajectoryQuantileRegressor(0.1, quantile=0.4, smoothing=0.5),
@@ -136,7 +137,7 @@ def raw_predictions(model, X):
 
 def loss(name, y, predictions, classes=None):
     """The loss by hand, of every iterate and row."""
-    name = name.removesuffix("_newton")
+    name = name.removesuffix("_newton").removesuffix("_l1")
     if name.startswith(("binary", "l1", "elastic", "ista", "gd")):
         sign = np.where(y == classes[1], 1, -1)
         return np.logaddexp(0, -sign * predictions)

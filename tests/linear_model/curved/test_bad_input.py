@@ -4,11 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
+    TrajectoryPoissonRegressor,
 )
 from skacv.exceptions import SeparationWarning
 
@@ -81,9 +83,12 @@ def test_a_scorer_of_probabilities_is_refused_where_there_are_none(rng):
     assert not hasattr(model, "predict_proba")
 
 
-def test_newton_needs_a_smooth_penalty(rng):
+@pytest.mark.parametrize(
+    "model", [TrajectoryLogisticRegression(), TrajectoryPoissonRegressor()]
+)
+def test_newton_needs_a_smooth_penalty(model, rng):
     X, y = drawn("binary", rng)
-    model = TrajectoryLogisticRegression(l1_ratio=0.5, solver="newton")
+    model = clone(model).set_params(l1_ratio=0.5, solver="newton")
     with pytest.raises(ValueError, match="l1_ratio=0"):
         model.fit(X, y)
 
