@@ -111,11 +111,13 @@ def values_of(block, coef, intercept, loss, left_out):
 def path_values_of(block, coef, intercept, loss, n_folds):
     """Weighted losses of the run on all rows, then of folds on their held-out rows.
 
+    First are those that the run minimises, then those that judge it and the folds.
+
     Shapes: coef (n_features, n_outputs, n_iterates, 1 + n_folds); intercept (n_outputs,
-    n_iterates, 1 + n_folds); returned (n_iterates, 1 + n_folds).
+    n_iterates, 1 + n_folds); returned (n_iterates, 2 + n_folds).
     """
-    X, n_fits = block.X, 1 + n_folds
-    sums = np.zeros((coef.shape[2], n_fits))
+    X, n_fits, judge = block.X, 1 + n_folds, loss.judge
+    sums = np.zeros((coef.shape[2], 1 + n_fits))
     coefs = [coef[..., fit].reshape(X.shape[1], -1) for fit in range(n_fits)]
     for rows in row_slices(X, coefs[0].shape[1]):
         part, fold = X[rows].astype(np.float64, copy=False), block.fold[rows]
@@ -123,8 +125,14 @@ def path_values_of(block, coef, intercept, loss, n_folds):
             index = slice(None) if fit == 0 else np.flatnonzero(fold == fit - 1)
             predictor = (part[index] @ coefs[fit]).reshape(-1, *coef.shape[1:3])
             target, weight = block.y[rows][index], block.weight[rows][index]
-            value = loss.value(target[:, :, None], predictor + intercept[..., fit])
-            sums[:, fit] += weight @ value.sum(axis=1)
+            predictor += intercept[..., fit]
+            value = judge.value(target[:, :, None], predictor)
+            sums[:, 1 + fit] += weight @ value.sum(axis=1)
+            if fit == 0 and judge is not loss:
+                value = loss.value(target[:, :, None], predictor)
+                sums[:, 0] += weight @ value.sum(axis=1)
+    if judge is loss:
+        sums[:, 0] = sums[:, 1]
     return sums
 
 

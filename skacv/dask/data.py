@@ -301,7 +301,7 @@ def loss_on(estimator, y):
     if estimator._loss_reads_targets:
         target = np.concatenate(dask.compute(*_parts(y))).astype(float)
         target = target.reshape(len(target), -1)
-    return estimator._loss_of(target, np.ones(len(target)))[0]
+    return estimator._loss_of(target, np.ones(len(target)))[0].judge
 
 
 def _parts(y):

@@ -33,11 +33,11 @@ from .summary import merge_summaries
 def estimates_of(estimator, spec, trajectory, data, values):
     """Every estimate by its name, None where it is off, as automatic ones are.
 
-    Shapes: values (n_iterates, 1 + n_folds), as of :class:`FoldRuns`.
+    Shapes: values (n_iterates, 2 + n_folds), as of :class:`FoldRuns`.
     """
     estimates, weights = dict.fromkeys(ESTIMATES), data.fold_weights
     if len(weights):
-        by_fold = data.problem.reported_losses(values)[:, 1:] / weights
+        by_fold = data.problem.reported_losses(values)[:, 2:] / weights
         path, se = mean_with_error(by_fold, weights)
         estimates["cv"] = HeldOut(path, se, more={"fold_path": by_fold})
     for name, read in (("loo", leave_rows_out), ("risk", read_risk)):

@@ -46,7 +46,10 @@ class DaskSource(Source):
         """The run from which estimates are computed; automatic ones are off."""
         data, trajectory = finished.data, finished.trajectory
         values = finished.side_runs.values[: len(trajectory.coef)]
-        finished.so_far.first("train", len(values), lambda part: (values[part, 0],))
+        for column, name in enumerate(("train", "judged")):
+            finished.so_far.first(
+                name, len(values), lambda part, k=column: (values[part, k],)
+            )
         computed = estimates_of(
             finished.estimator, finished.spec, trajectory, data, values
         )

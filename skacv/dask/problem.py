@@ -228,7 +228,9 @@ class FitsOnWorkers:
     def path_values(self, coef):
         """Losses of the run on all rows, and of folds on the rows that they leave out.
 
-        Weights are those of the run, with the sum 1. Shapes as in :meth:`values`.
+        Weights are those of the run, with the sum 1. The first column has the loss that
+        the run minimises, the others that which judges it and the folds. Shapes: coef
+        as in :meth:`values`; returned (n_iterates, 1 + n_fits).
         """
         sums = self._loss_sums(path_values_of, coef, self.n_fits - 1)
         return sums / self.problem.means.weight[0]

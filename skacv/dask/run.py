@@ -17,13 +17,13 @@ ROUND_BYTES = 1 << 25
 class FoldRuns(SideRuns):
     """Folds side by side with a run on workers; ``all_fits`` are the run and they.
 
-    Shapes: values (n_iterates, 1 + n_folds), losses on all rows, and of folds on their
-    held-out rows, times weights with the sum 1.
+    Shapes: values (n_iterates, 2 + n_folds), losses on all rows, those that judge there
+    and those of folds on their held-out rows, times weights with the sum 1.
     """
 
     def __init__(self, all_fits):
         self.all_fits = all_fits
-        self._waiting, self.values = [], np.empty((0, all_fits.n_fits))
+        self._waiting, self.values = [], np.empty((0, 1 + all_fits.n_fits))
         self.first_coef = self.last_coef = None
 
     def fits(self, problem, keeps_predictors=False):

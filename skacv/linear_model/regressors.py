@@ -451,7 +451,7 @@ class TrajectoryTweedieRegressor(LogLinkRegressor):
 @documented(
     STOCHASTIC,
     strength="alpha",
-    loss="smoothed pinball loss",
+    loss="pinball loss",
     alpha="0.0001",
     curvature="1",
 )
@@ -464,7 +464,8 @@ class TrajectoryQuantileRegressor(CurvedRegressor):
 
     with l the pinball loss of the quantile, rounded over residuals up to
     ``smoothing_``: (q - 1/2) r + \|r\| / 2 beyond, and a parabola between, which
-    gradient steps need. Read more in the :doc:`user guide </guide/classification>`.
+    gradient steps need. Paths of losses report the pinball loss itself. Read more in
+    the :doc:`user guide </guide/classification>`.
 
     Parameters
     ----------

@@ -38,6 +38,7 @@ __all__ = [
     "Loss",
     "Multinomial",
     "NegativeBinomial",
+    "Pinball",
     "Poisson",
     "PseudoHuber",
     "SmoothedHinge",
@@ -150,8 +151,19 @@ class Loss:
         return np.zeros(target.shape[1])
 
     def reported(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        """The loss of a row as paths report it: ``reported_factor`` times the value."""
-        return self.reported_factor * self.value(target, predictor)
+        """The loss of a row as paths report it: ``reported_factor`` times the value.
+
+        The value is that of :attr:`judge`.
+        """
+        return self.reported_factor * self.judge.value(target, predictor)
+
+    @property
+    def judge(self) -> "Loss":
+        """The loss that paths report, of training and of held-out rows.
+
+        It is this one, unless this one is smooth in the place of another.
+        """
+        return self
 
     def mean(self, predictor: np.ndarray) -> np.ndarray:
         """The prediction of a regressor with this linear predictor."""
@@ -464,13 +476,30 @@ class Expectile(Loss):
 
 
 @dataclass(frozen=True)
+class Pinball(Loss):
+    """The pinball loss of a quantile, max(level r, (level - 1) r) with r = y - z.
+
+    Its mean is least at the quantile (Koenker & Bassett 1978, "Regression quantiles").
+    It judges, and cannot be fitted by gradient steps: it has a kink.
+    """
+
+    name = "pinball loss"
+    is_of_residual = True
+    level: float = 0.5
+
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        residual = target - predictor
+        return np.maximum(self.level * residual, (self.level - 1) * residual)
+
+
+@dataclass(frozen=True)
 class SmoothedQuantile(Loss):
     """The pinball loss of a quantile, rounded over residuals up to ``smoothing``.
 
     With r = y - z: (level - 1/2) r + |r| / 2 where |r| >= smoothing, and (level - 1/2)
     r + (r^2 / smoothing + smoothing) / 4 below: the mean of the pinball loss over
     uniform shifts of r by at most ``smoothing`` (Fernandes, Guerre & Horta 2021,
-    "Smoothing quantile regressions").
+    "Smoothing quantile regressions"). Paths report the pinball loss itself.
     """
 
     name = "smoothed pinball loss"
@@ -487,6 +516,11 @@ class SmoothedQuantile(Loss):
     def scale(self) -> float:
         """The length on which the derivative rises."""
         return self.smoothing
+
+    @property
+    def judge(self) -> Loss:
+        """The pinball loss of the level."""
+        return Pinball(self.level)
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         residual = target - predictor

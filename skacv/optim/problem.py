@@ -44,9 +44,10 @@ class Problem:
         """Number of rows that are single rows of the data; these come first."""
         return len(self.target)
 
-    def value(self, predictor):
-        """f at linear predictors (n_rows, n_targets), summed over the targets."""
-        losses = self.loss.weighted_values(self.target, predictor, self.row_weights)
+    def value(self, predictor, loss=None):
+        """f, or that of another loss, at linear predictors, summed over the targets."""
+        loss = self.loss if loss is None else loss
+        losses = loss.weighted_values(self.target, predictor, self.row_weights)
         return float(losses.sum(dtype=np.float64))
 
     def objective(self, penalty, coef, predictor):
@@ -87,11 +88,12 @@ class Problem:
 
     def mean_loss(self, predictor):
         """Reported loss, a weighted mean over rows and a mean over targets."""
-        return float(self.reported_losses(self.value(predictor)))
+        return float(self.reported_losses(self.value(predictor, self.loss.judge)))
 
-    def path_values(self, predictor, iterates=slice(None)):
-        weights = self.row_weights[:, 0]
-        return path_values(self.loss, self.target, weights, predictor, iterates)
+    def path_values(self, predictor, iterates=slice(None), loss=None):
+        """Values of f, or with another loss, of iterates, (n_iterates,)."""
+        loss, weights = self.loss if loss is None else loss, self.row_weights[:, 0]
+        return path_values(loss, self.target, weights, predictor, iterates)
 
     def gradient(self, predictor):
         """Gradient of f, (n_columns, n_targets), at linear predictors."""

@@ -13,11 +13,10 @@ from .._compat import class_weights
 from .._estimator.data.checks import check_columns
 from .._warnings import warn
 from ..optim.blocks import MEMORY_BYTES, n_per_block
-from ..optim.losses import Gamma, Poisson, SquaredError
+from ..optim.losses import Gamma, Pinball, Poisson, SquaredError
 from .losses import (
     AbsoluteError,
     LogLoss,
-    Pinball,
     WrongLabel,
     judged_by,
 )

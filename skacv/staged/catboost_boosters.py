@@ -12,7 +12,7 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from .._estimator.data.checks import check_columns
-from ..optim.losses import Expectile, Huber, Poisson, SquaredError
+from ..optim.losses import Expectile, Huber, Pinball, Poisson, SquaredError
 from .boosters import SumsOfLeaves
 from .losses import (
     AbsoluteError,
@@ -21,7 +21,6 @@ from .losses import (
     LogCosh,
     LogLoss,
     OneVersusRest,
-    Pinball,
     RelativeError,
     deviance,
     judged_by,

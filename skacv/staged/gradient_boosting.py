@@ -19,8 +19,9 @@ from sklearn.base import is_classifier
 
 from .._estimator.data.checks import check_columns, shape_of
 from ..optim.blocks import tree_threads_for
+from ..optim.losses import Pinball
 from .adapter import WarmStart, check_all_but_categories
-from .losses import AbsoluteError, Exponential, Pinball, judged_by
+from .losses import AbsoluteError, Exponential, judged_by
 
 
 class Boosting(WarmStart):

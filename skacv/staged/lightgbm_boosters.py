@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from .._compat import _num_samples
-from ..optim.losses import Gamma, Huber, Poisson, SquaredError
+from ..optim.losses import Gamma, Huber, Pinball, Poisson, SquaredError
 from .adapter import PATIENCE_IN_TREES
 from .boosters import SumsOfLeaves, Updated
 from .losses import (
@@ -19,7 +19,6 @@ from .losses import (
     LogLossOfLabels,
     OfSignedRoots,
     OneVersusRest,
-    Pinball,
     RelativeError,
     deviance,
     judged_by,

@@ -61,19 +61,6 @@ class AbsolutePower(Loss):
 
 
 @dataclass(frozen=True)
-class Pinball(Loss):
-    """The pinball loss of a quantile."""
-
-    level: float = 0.5
-    name = "pinball loss"
-    is_of_residual = True
-
-    def value(self, target, predictor):
-        error = target - predictor
-        return np.maximum(self.level * error, (self.level - 1) * error)
-
-
-@dataclass(frozen=True)
 class EpsilonInsensitive(Loss):
     """How far the absolute error exceeds ``epsilon``, to the first or second power."""
 

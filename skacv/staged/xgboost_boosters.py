@@ -9,13 +9,19 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import is_classifier
 
-from ..optim.losses import Expectile, Gamma, Poisson, PseudoHuber, SquaredError
+from ..optim.losses import (
+    Expectile,
+    Gamma,
+    Pinball,
+    Poisson,
+    PseudoHuber,
+    SquaredError,
+)
 from .boosters import Updated, add_first_class
 from .losses import (
     AbsoluteError,
     LogLoss,
     LogLossOfLabels,
-    Pinball,
     SquaredLogError,
     deviance,
     judged_by,

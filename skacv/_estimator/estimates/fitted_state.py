@@ -347,4 +347,5 @@ def check_iterate(estimator, t):
 
 def loss_name(fitted):
     """The name of the loss in the paths of a fitted estimator."""
-    return getattr(fitted.record_.loss, "name", "loss")
+    loss = fitted.record_.loss
+    return getattr(getattr(loss, "judge", loss), "name", "loss")

@@ -375,7 +375,7 @@ def read_folds(run):
             weights.append(weights_of_fold.sum())
             shares = weights_of_fold.astype(np.float64)
             shares /= weights_of_fold.sum(dtype=np.float64)
-            of_fold = problem.loss, problem.target[rows], shares, predictor
+            of_fold = problem.loss.judge, problem.target[rows], shares, predictor
             (values,) = run.so_far.first(
                 ("cv", fold),
                 len(predictor),

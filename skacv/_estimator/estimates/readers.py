@@ -83,7 +83,15 @@ class FinishedRun:
     @property
     def train_path(self) -> np.ndarray:
         """Mean loss of every iterate on the training rows, as paths report it."""
-        return self.data.problem.reported_losses(self.values)
+        problem, predictor = self.data.problem, self.trajectory.predictor
+        values, judge = self.values, problem.loss.judge
+        if judge is not problem.loss:
+            (values,) = self.so_far.first(
+                "judged",
+                len(predictor),
+                lambda part: [problem.path_values(predictor, part, judge)],
+            )
+        return problem.reported_losses(values)
 
     @cached_property
     def objective_path(self) -> np.ndarray:

@@ -36,7 +36,7 @@ class FitTerms(RunTerms):
             return import_dask_layer("data").loss_on(model, y)
         source = source_of(spec, X, y, None)
         source.validate(model, spec)
-        return source.loss
+        return source.loss.judge
 
     def check_data(self, X, y, sample_weight=None):
         if not is_collection(X):  # workers check those

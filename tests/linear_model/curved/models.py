@@ -155,8 +155,7 @@ def loss(name, y, predictions, classes=None):
         return of_mean - y**0.6 / (0.4 * 0.6)
     if name == "quantile":
         residual = y - predictions
-        rounded = np.where(np.abs(residual) < 0.5, residual**2 + 0.25, np.abs(residual))
-        return -0.1 * residual + 0.5 * rounded
+        return np.where(residual > 0, 0.4 * residual, -0.6 * residual)
     if name == "huber":
         residual, threshold = np.abs(y - predictions), 1.35 * 0.7
         beyond = threshold * residual - threshold**2 / 2

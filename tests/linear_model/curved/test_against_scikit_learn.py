@@ -174,13 +174,47 @@ def test_smoothed_quantiles_are_minima(weighted, rng):
     model = model_of("quantile", **TIGHT).fit(X, y, sample_weight=weights)
 
     def objective(coef):
-        losses = loss("quantile", y, X @ coef[:-1] + coef[-1])
+        residual = y - X @ coef[:-1] - coef[-1]
+        size = np.abs(residual)
+        rounded = np.where(size < 0.5, residual**2 + 0.25, size)
+        losses = -0.1 * residual + 0.5 * rounded
         return np.average(losses, weights=weights) + 0.05 * coef[:-1] @ coef[:-1]
 
     best = minimize(objective, np.zeros(7), method="BFGS", options={"gtol": 1e-8})
     found = np.append(model.coef_, model.intercept_)
     np.testing.assert_allclose(found, best.x, atol=1e-5)
     assert model.objective_path_[-1] == pytest.approx(best.fun, rel=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_paths_of_quantiles_are_the_pinball_loss(weighted, rng):
+    """Of training rows and of all held-out rows, though the fit rounds its corner."""
+    X, y = drawn("real", rng)
+    weights = rng.uniform(0.5, 2, len(y)) if weighted else None
+    model = model_of("quantile", cv=3, loo=True, risk=True, max_iter=20)
+    model.fit(X, y, sample_weight=weights)
+    path = [
+        mean_pinball_loss(y, predictions, alpha=0.4, sample_weight=weights)
+        for predictions in model.staged_predict(X)
+    ]
+    np.testing.assert_allclose(model.train_path_, path, rtol=1e-10)
+    np.testing.assert_allclose(model.staged_loss(X, y, weights), path, rtol=1e-10)
+    for name in ("cv", "loo", "risk"):
+        rows = getattr(model, f"{name}_indices_")
+        rows = np.hstack(rows) if name == "cv" else rows
+        path = [
+            mean_pinball_loss(
+                y[rows],
+                predictions,
+                alpha=0.4,
+                sample_weight=None if weights is None else weights[rows],
+            )
+            for predictions in np.asarray(getattr(model, f"{name}_prediction_path_"))
+        ]
+        found = getattr(model, f"{name}_path_")
+        # Predictions of the memory matrix are kept as factors of low rank.
+        rounding = 1e-4 if name == "risk" else 1e-8
+        np.testing.assert_allclose(found, path, rtol=rounding, err_msg=name)
 
 
 def test_newton_converges_quadratically(rng):

@@ -8,9 +8,17 @@ from sklearn.metrics import (
 )
 
 from skacv import Staged
-from skacv.optim.losses import Gamma, Huber, Poisson, PseudoHuber, SquaredError, Tweedie
+from skacv.optim.losses import (
+    Gamma,
+    Huber,
+    Pinball,
+    Poisson,
+    PseudoHuber,
+    SquaredError,
+    Tweedie,
+)
 from skacv.staged.adapters import staged_adapter_of
-from skacv.staged.losses import AbsoluteError, Pinball, RelativeError
+from skacv.staged.losses import AbsoluteError, RelativeError
 from tests.internals import loss_name
 
 from .cases import booster, named, table
