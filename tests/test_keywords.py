@@ -49,7 +49,7 @@ OTHER = {
     "fit_intercept": (False, {}),
     "gamma": (0.01, {}),
     "group_weights": ([3.0, 1.0, 1.0, 1.0], {"alpha": 0.1}),
-    "groups": (2, {"alpha": 0.1}),
+    "groups": (2, {"alpha": 0.1, "penalty": "group_lasso"}),
     "keep_data": (True, {}),
     "kernel": ("laplacian", {}),
     "l1_ratio": (0.9, {"C": 1.0, "alpha": 0.1, "penalty": "elasticnet"}),

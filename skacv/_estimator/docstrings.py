@@ -350,11 +350,16 @@ alpha : float, array-like or "path", default={alpha}
     Penalty strength, or a sequence for one warm-started run, largest first. "path":
     30 values from the smallest that keeps penalised coefficients at zero down to
     {smallest} of it; with "l2" 10 values.
-penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, \
+penalty : {"l1", "l2", "elasticnet", "mcp", "scad", "group_lasso"}, Penalty or None, \
 default="{penalty}"
-    The l1 norm, half the squared Euclidean norm, their mean, MCP (gamma=3) or SCAD
-    (a=3.7); a penalty of ``skacv.optim``; or :doc:`your own </extending>`.
-    ``alpha`` multiplies its ``strength``. None: no penalty.
+    The l1 norm, half the squared Euclidean norm, their mean, MCP (gamma=3), SCAD
+    (a=3.7) or the sum of the norms of ``groups`` times the square roots of their sizes;
+    a penalty of ``skacv.optim``; or :doc:`your own </extending>`. ``alpha`` multiplies
+    its ``strength``. None: no penalty.
+groups : int, array-like of shape (n_features,) or list of array-like, default=1
+    The groups of "group_lasso", which other penalties ignore: a label for every
+    feature; or a list of feature indices for every group; or the size of consecutive
+    groups.
 schedule : {"nesterov", "gd", "heavy_ball", "newton"} or schedule, \
 default="nesterov"
     Accelerated or plain gradient descent, Polyak's heavy ball (momentum 0.9) or

@@ -34,6 +34,7 @@ from ._bases import (
     PenalizedModel,
     SquaredErrorRegressor,
 )
+from .lasso import GROUPS_CONSTRAINT, group_lasso_penalty
 
 REGRESSION = {
     "squared_error": SquaredError(),
@@ -64,7 +65,8 @@ SCHEDULES = {
     "newton": Newton(1.0),
 }
 PARTS_CONSTRAINTS = {
-    "penalty": [StrOptions(set(PENALTIES)), Penalty, None],
+    "penalty": [StrOptions({*PENALTIES, "group_lasso"}), Penalty, None],
+    "groups": GROUPS_CONSTRAINT,
     "schedule": [
         StrOptions(set(SCHEDULES)),
         HasMethods(["updates", "largest_stable_step"]),
@@ -92,13 +94,20 @@ def spec_of_parts(estimator, ratio=Strengths.ratio, penalties=PENALTIES, **setti
     A "path" of strengths ends at ``ratio``; ``penalties`` are those that have names;
     ``settings`` are those of ModelSpec.
     """
+    solver = Solver(replace(get_part(estimator.schedule, SCHEDULES), step_size=1.0))
+    if estimator.penalty == "group_lasso":
+        # Their number, and so their weights, may depend on that of the features.
+        def group_lasso(strength, n_features):
+            return group_lasso_penalty(strength, estimator.groups, n_features)
+
+        strengths = Strengths(estimator.alpha, ratio=ratio)
+        return ModelSpec.of(estimator, group_lasso, strengths, solver, **settings)
     penalty = Zero() if estimator.penalty is None else estimator.penalty
     penalty = get_part(penalty, penalties)
     n_path = N_SMOOTH_STRENGTHS if penalty.is_linear else Strengths.n_path
     strengths = Strengths(
         estimator.alpha, factor=penalty.strength, n_path=n_path, ratio=ratio
     )
-    solver = Solver(replace(get_part(estimator.schedule, SCHEDULES), step_size=1.0))
 
     def of_strength(strength, n_features):
         return penalty.with_strength(strength)
@@ -132,7 +141,7 @@ class TrajectoryRegressor(SquaredErrorRegressor):
         level 0.5. Other numbers are those of a loss of ``skacv.optim.losses``, such as
         ``Tweedie(1.8)`` or ``SmoothedQuantile(0.9, smoothing=0.1)``. A loss may be
         :doc:`your own </extending>`.
-    {penalty, schedule}
+    {penalty, groups, schedule}
     fit_intercept : bool, default=True
         Whether to fit an intercept: by centring X and y for the squared error,
         otherwise as the unpenalised coefficient of a column of ones.
@@ -212,6 +221,7 @@ class TrajectoryRegressor(SquaredErrorRegressor):
         *,
         loss: str | Loss = "squared_error",
         penalty: str | Penalty | None = "l1",
+        groups: ArrayLike = 1,
         schedule: Any = "nesterov",
         fit_intercept: bool = True,
         standardize: Standardize = False,
@@ -278,8 +288,8 @@ class TrajectoryClassifier(
         The (multinomial) log loss; the squared hinge; the hinge rounded over a length
         of 0.5; one of ``skacv.optim.losses``; or :doc:`your own </extending>`, used one
         against the rest for more than two classes unless it has coupled outputs.
-    {penalty, schedule, fit_intercept, standardize, class_weight, max_iter, tol}
-    {step_size, risk, risk_row_scales, loo, loo_correction, cv, keep_data}
+    {penalty, groups, schedule, fit_intercept, standardize, class_weight, max_iter}
+    {tol, step_size, risk, risk_row_scales, loo, loo_correction, cv, keep_data}
     warm_start : bool, default=False
         Whether ``fit`` continues the recorded run: with a larger ``max_iter`` as one
         longer run; with another alpha, loss, penalty or schedule from the last iterate.
@@ -335,6 +345,7 @@ class TrajectoryClassifier(
         *,
         loss: Literal["log", "smoothed_hinge", "squared_hinge"] | Loss = "log",
         penalty: str | Penalty | None = "l2",
+        groups: ArrayLike = 1,
         schedule: Any = "nesterov",
         fit_intercept: bool = True,
         standardize: Standardize = False,

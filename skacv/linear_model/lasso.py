@@ -34,6 +34,9 @@ def check_weights(weights, n_weights, name, counted):
     return weights
 
 
+GROUPS_CONSTRAINT = [Interval(Integral, 1, None, closed="left"), "array-like"]
+
+
 def number_groups(groups, n_features):
     """The group (n_features,) of every feature, numbered from 0."""
     if isinstance(groups, Integral):
@@ -62,6 +65,16 @@ def _number_lists(groups, n_features):
     for number, features in enumerate(members):
         numbers[features] = number
     return numbers
+
+
+def group_lasso_penalty(strength, groups, n_features, group_weights=None):
+    """The group lasso; None: groups weigh the square roots of their sizes."""
+    groups = number_groups(groups, n_features)
+    sizes = np.bincount(groups)
+    if group_weights is None:
+        return GroupL2(strength, groups, np.sqrt(sizes))
+    weights = check_weights(group_weights, len(sizes), "group_weights", "groups")
+    return GroupL2(strength, groups, weights)
 
 
 @documented(SQUARED, strength="alpha", loss="squared error")
@@ -316,7 +329,7 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
 
     _parameter_constraints = {
         **SquaredErrorRegressor._parameter_constraints,
-        "groups": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "groups": GROUPS_CONSTRAINT,
         "group_weights": ["array-like", None],
         "solver": [StrOptions({"ista", "fista"})],
     }
@@ -346,10 +359,6 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         set_parameters(self, locals())
 
     def _penalty(self, strength, n_features):
-        groups = number_groups(self.groups, n_features)
-        sizes = np.bincount(groups)
-        weights = self.group_weights
-        if weights is None:
-            return GroupL2(strength, groups, np.sqrt(sizes))
-        weights = check_weights(weights, len(sizes), "group_weights", "groups")
-        return GroupL2(strength, groups, weights)
+        return group_lasso_penalty(
+            strength, self.groups, n_features, self.group_weights
+        )

@@ -54,6 +54,7 @@ class TrajectoryCoxRegressor(PredictsSurvival, RecordedModel, PenalizedModel):
     {alpha, penalty}
     l1_ratio : float, default=0.5
         The share of the l1 norm with ``penalty="elasticnet"``.
+    {groups}
     ties : {"breslow", "efron"}, default="breslow"
         How rows with events at the same time are compared with each other.
     schedule : {"nesterov", "gd", "heavy_ball"} or schedule, default="nesterov"
@@ -142,6 +143,7 @@ class TrajectoryCoxRegressor(PredictsSurvival, RecordedModel, PenalizedModel):
         },
         **ALPHA_CONSTRAINT,
         "penalty": PARTS_CONSTRAINTS["penalty"],
+        "groups": PARTS_CONSTRAINTS["groups"],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "ties": [StrOptions(set(TIES))],
         "schedule": [
@@ -159,6 +161,7 @@ class TrajectoryCoxRegressor(PredictsSurvival, RecordedModel, PenalizedModel):
         *,
         penalty: Any = "l2",
         l1_ratio: float = 0.5,
+        groups: ArrayLike = 1,
         ties: Literal["breslow", "efron"] = "breslow",
         schedule: Any = "nesterov",
         standardize: Standardize = False,

@@ -101,13 +101,15 @@ def assert_same(found, expected):
             GroupL2(1.0, GROUPS, np.sqrt([2, 2, 2])),
             TrajectoryGroupLasso(groups=GROUPS),
         ),
+        ("group_lasso", TrajectoryGroupLasso(groups=GROUPS)),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("alpha", [0.1, [0.3, 0.1], "path"], ids=str)
 def test_the_same_as_by_a_class_of_its_own(penalty, other, alpha, data):
     params = {"alpha": alpha, "max_iter": 8, "cv": 3}
-    found = TrajectoryRegressor(penalty=penalty).set_params(**params).fit(*data)
+    found = TrajectoryRegressor(penalty=penalty, groups=GROUPS).set_params(**params)
+    found.fit(*data)
     expected = other.set_params(**params).fit(*data)
     assert_same(found, expected)
     np.testing.assert_allclose(found.alpha_path_, expected.alpha_path_)
@@ -380,6 +382,29 @@ def test_several_classes(data):
             staged = refit.fit(X[stays], labels[stays]).staged_decision_function(X[[i]])
             found = model.loo_prediction_path_[:, i]
             np.testing.assert_allclose(found, [z[0] for z in staged], **EXACT)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leave_one_out_of_groups_and_labels(n_classes, data):
+    X, y = data[0][:12], data[1][:12]
+    labels = np.digitize(y, np.quantile(y, [0.5] if n_classes == 2 else [0.3, 0.7]))
+    model = TrajectoryClassifier(
+        0.05, penalty="group_lasso", groups=GROUPS, max_iter=12, tol=0, loo=True
+    )
+    model.fit(X, labels)
+    for i in range(0, 12, 4):
+        stays = np.arange(12) != i
+        refit = clone(model).set_params(step_size=model.step_size_, loo=False)
+        staged = refit.fit(X[stays], labels[stays]).staged_decision_function(X[[i]])
+        found = model.loo_prediction_path_[:, i]
+        np.testing.assert_allclose(found, [z[0] for z in staged], **EXACT)
+
+
+def test_groups_need_a_label_for_every_feature(data):
+    model = TrajectoryRegressor(penalty="group_lasso", groups=GROUPS[1:])
+    with pytest.raises(ValueError, match="a label for each of the 6 features"):
+        model.fit(*data)
+    assert not hasattr(model, "coef_")
 
 
 def test_search_over_parts(data):
