@@ -91,14 +91,17 @@ class HeldOut:
 
         Returns
         -------
-        ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+        ndarray of the shape of the predictions
+            (n_held_out,) or (n_held_out, n_targets).
 
         Raises
         ------
         ValueError
             If the targets are not known.
         """
-        return self.known_target() - self.prediction[t]
+        # A model of several targets predicts a column also where y is a vector.
+        target, prediction = self.known_target(), self.prediction[t]
+        return target.reshape(prediction.shape) - prediction
 
     def without_rows(self) -> Self:
         """The losses alone, without held-out rows and their predictions.

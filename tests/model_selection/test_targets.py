@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -223,8 +223,10 @@ def test_a_missing_target_is_named_before_anything(model, value, rng):
     X, signal = drawn(rng)
     y = np.where(signal > 0, 1, 0).astype(object)
     y[7] = MISSING[value]
-    columns = y, y.tolist(), pd.DataFrame({"y": y}), np.stack([y[::-1], y], axis=1)
+    columns = [y, y.tolist(), pd.DataFrame({"y": y})]
     model = clone(model)
+    if not (is_regressor(model) and isinstance(model, TrajectoryEarlyStoppingCV)):
+        columns.append(np.stack([y[::-1], y], axis=1))
     for missing in columns:
         before = vars(model).copy()
         with pytest.raises(ValueError, match="drop the rows without a target"):
@@ -245,6 +247,19 @@ def test_a_missing_value_of_a_column(model, column, rng):
 
 
 # ------------------------------------------------------------- several outputs
+
+
+def test_a_model_of_outputs_for_one(rng):
+    """It predicts a column, and residuals are those of the vector."""
+    X, y = drawn(rng)
+    inner, settings = HistGradientBoostingRegressor(max_iter=5), {"cv": 3}
+    one = TrajectoryEarlyStoppingCV(inner, **settings).fit(X, y)
+    model = TrajectoryEarlyStoppingCV(MultiOutputRegressor(inner), **settings)
+    for method in ("cv", "scaled"):
+        np.testing.assert_allclose(
+            model.fit(X, y).predict_interval(X, method=method)[:, 0],
+            one.predict_interval(X, method=method),
+        )
 
 
 def several(rng):
