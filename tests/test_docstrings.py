@@ -31,6 +31,7 @@ MADE_OF = {"Staged": [HistGradientBoostingClassifier()]}
 # What is there of some models only.
 OTHER_MODELS = {
     "TrajectoryEarlyStoppingCV": [
+        skacv.TrajectoryEarlyStoppingCV(skacv.TrajectoryLasso()),
         skacv.TrajectoryEarlyStoppingCV(skacv.TrajectoryLogisticRegression()),
         skacv.TrajectoryEarlyStoppingCV(RandomForestClassifier(random_state=0)),
     ],
@@ -79,6 +80,12 @@ def test_parameters_are_those_of_init_with_types_and_defaults(cls):
             assert parameter.default in literal_eval(f"({defaults},)")
 
 
+def fitted_attributes(model):
+    """Names of those that a fitted model has."""
+    names = [name for name in dir(model) if re.fullmatch(r"[a-zA-Z]\w*[^_]_", name)]
+    return {name for name in names if hasattr(model, name)}
+
+
 @pytest.mark.parametrize(
     "cls",
     [cls for cls in CLASSES if issubclass(cls, BaseEstimator)],
@@ -94,12 +101,15 @@ def test_fitted_attributes_are_those_of_fits(cls, rng):
         model.set_params(**{name: SETTINGS[name] for name in names})
         of_survival = isinstance(model, skacv.TrajectoryCoxRegressor)
         target = (y > 1, y) if of_survival else y > 1 if is_classifier(model) else y
-        model.fit(X, target)
-        public = [
-            name for name in dir(model) if re.fullmatch(r"[a-zA-Z]\w*[^_]_", name)
-        ]
-        there |= {name for name in public if hasattr(model, name)}
+        there |= fitted_attributes(model.fit(X, target))
+        is_stopping = isinstance(model, skacv.TrajectoryEarlyStoppingCV)
+        if is_stopping and is_regressor(model):
+            lacking = np.stack([y, np.where(X["b"] > 0, y, np.nan)], axis=1)
+            there |= fitted_attributes(model.fit(X, lacking))
     written = attributes_of(cls)
+    if cls is skacv.SelfStoppingClassifier:
+        # Of the attributes of TrajectoryEarlyStoppingCV, these are for regressors.
+        del written["estimators_"], written["target_names_"]
     if is_regressor(model):
         # Of the attributes of TrajectoryEarlyStoppingCV, these are for classifiers.
         written.pop("classes_", None)

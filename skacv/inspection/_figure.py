@@ -29,6 +29,12 @@ def recorded_estimator(estimator, X=None):
     # The fitted estimator with the paths, and X as it sees it.
     last, X = last_step(estimator, X)
     check_is_fitted(last)
+    if hasattr(last, "target_names_"):
+        raise TypeError(
+            "Rows lack some of the targets, so each target has runs of its own: pass "
+            "one of estimators_, such as "
+            f"estimators_[0] of the target {last.target_names_[0]}."
+        )
     inner = getattr(last, "estimator_", last)
     if hasattr(last, "best_member_"):  # a blend of several has no record of its own
         inner = last.members_[last.best_member_]

@@ -52,7 +52,7 @@ class ChosenIterate:
     def _get_method(self, method):
         """A method of the chosen run, which a blend does not have."""
         chosen = self._chosen()
-        if not hasattr(chosen, method):
+        if not hasattr(chosen, method) and "members_" in vars(self):
             raise AttributeError(
                 f"A blend has no {method}: members_[{self.best_member_!r}].{method} "
                 f"is that of one member; members_ has {', '.join(self.members_)}."
@@ -349,6 +349,8 @@ class ChosenIterate:
     def _corrected_part(self, part):
         """The corrected score or its error; AttributeError says why there is none."""
         check_is_fitted(self)
+        if "_corrected" not in vars(self):  # of targets one by one
+            raise AttributeError("There is no corrected score of all targets.")
         if isinstance(self._corrected, str):
             raise AttributeError(f"There is no corrected score: {self._corrected}.")
         return self._corrected[part]

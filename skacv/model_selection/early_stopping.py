@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import check_random_state
@@ -17,6 +18,7 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
+from .._estimator.data.training_data import replace_fitted
 from .._estimator.delegation import SaysWhyMissing, route_metadata
 from .._estimator.docstrings import OFFSETS, documented
 from .._estimator.estimates.fitted_state import (
@@ -35,6 +37,13 @@ from .chosen import ChosenIterate
 from .criteria import RULES
 from .data import SearchData
 from .defaults.portfolio import PORTFOLIOS
+from .incomplete_targets import (
+    IncompleteTargets,
+    TargetsOneByOne,
+    check_is_of_all,
+    fit_targets,
+    held_out_of_targets,
+)
 from .members import ComposedOfMembers
 from .report import FitReport
 from .results import ComparedResults
@@ -54,6 +63,10 @@ from .trial import leave_out_the_weightless
 
 # Fitted attributes that ``drop_record`` leaves out.
 PATHS = "path_", "member_paths_"
+# What a fit has left of its choice, besides fitted attributes; and what only fits to
+# targets one by one leave.
+OF_CHOICE = "_best_indices", "_fold_scores", "_alike", "_path_error", "_corrected"
+OF_TARGETS = "estimators_", "target_names_"
 
 
 class TrajectoryEarlyStoppingCV(
@@ -187,6 +200,13 @@ class TrajectoryEarlyStoppingCV(
         The criterion that was used.
     task_ : {"regression", "classification", "ranking"}
         The task that was used.
+    estimators_ : list of estimator
+        Only where y lacks some of several targets: for each the stopping estimator that
+        was fitted to the rows which have it. What is of one choice, such as ``path_``,
+        is then an attribute of these, ``leaderboard()`` has a column "target", and
+        ``best_score_`` is the mean of theirs.
+    target_names_ : list
+        Likewise: names of the columns of y, or their numbers.
     path_ : ndarray of shape (n_iter_ + 1,)
         The criterion at every iterate of the chosen run. For members of a
         classification blend it is the log loss, even if the member stops by another
@@ -207,8 +227,8 @@ class TrajectoryEarlyStoppingCV(
         ``estimator_``, under the name of scikit-learn's searches.
     held_out_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Out-of-fold predictions for the rows of X: probabilities if the classifier has
-        them, otherwise decisions; NaN for rows that no fold holds out. A pickle keeps
-        up to 32,768 numbers.
+        them, otherwise decisions; NaN for rows that no fold holds out, and for targets
+        that a row lacks. A pickle keeps up to 32,768 numbers.
     evals_result_ : dict of dict
         Learning curves in the format of LightGBM and XGBoost: "held_out" of every
         member and "train" of those kept, each a dict from the name of the loss or
@@ -338,8 +358,10 @@ class TrajectoryEarlyStoppingCV(
             Training data. With a :class:`RowSummary`, ``cv`` is its number of folds,
             and scorers and ``best_score_corrected_`` are not available.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets or labels; a matrix of 0 and 1 for several labels in a row; events
-            and times, as in :class:`TrajectoryCoxRegressor`. None with a
+            Targets or labels; a matrix of 0 and 1 for several labels in a row; several
+            targets for regression, NaN where a row lacks one (each target then
+            :doc:`has its own fit </guide/regression>`, in ``estimators_``); events and
+            times, as in :class:`TrajectoryCoxRegressor`. None with a
             :class:`RowSummary`, which contains them.
         sample_weight : array-like of shape (n_samples,) or float, default=None
             Nonnegative weights of the rows; a single number is the weight of every row.
@@ -362,8 +384,18 @@ class TrajectoryEarlyStoppingCV(
             unchanged. If all candidates fail, the first error is raised.
         """
         params = {"sample_weight": sample_weight, **params}
+        targets = IncompleteTargets.of(self, X, y)
+        if targets is None:
+            return self._fit(X, y, params, offset)
+        targets.check_enough(sample_weight)
+        fitted = fit_targets(self, targets, X, params, offset)
+        return self._take_targets(fitted, targets)
+
+    @with_callbacks
+    def _fit(self, X, y, params, offset, counted=None):
+        """Fit to rows that count: all where ``counted`` is None."""
         rng = check_random_state(self.random_state)
-        data = SearchData.of(self, X, y, params, offset=offset)
+        data = SearchData.of(self, X, y, params, offset=offset, counted=counted)
         data = leave_out_the_weightless(self, data)
         candidates = list_candidates(self, data, rng)
         criteria = choose_criteria(self, data, candidates)
@@ -383,6 +415,8 @@ class TrajectoryEarlyStoppingCV(
         model = compared.chosen[compared.index].estimator
         along_run = terms_of(model).parameters_at(model.record_, selection.iteration)
         rows, alike = best_rows(selection), list_members_alike(selection)
+        for name in OF_TARGETS:
+            vars(self).pop(name, None)
         self.estimator_, self.members_ = kept, members
         self.encoder_ = None if data.table is None else data.table.encoder
         self.weights_ = compared.weights
@@ -402,6 +436,23 @@ class TrajectoryEarlyStoppingCV(
         if self.verbose:
             report = FitReport(self, data, selection.candidates)
             report.print_kept(compared, perf_counter() - data.begun)
+        return self
+
+    def _take_targets(self, fitted, targets):
+        """Hold the fits of several targets, and what all have in common."""
+        held_out = held_out_of_targets(fitted, targets)
+        kept = TargetsOneByOne.of_fitted(fitted, targets.names)
+        for name in OF_CHOICE:
+            vars(self).pop(name, None)
+        common = {
+            "estimator_": kept,
+            "estimators_": fitted,
+            "target_names_": targets.names,
+            "task_": "regression",
+            "best_score_": float(np.mean([one.best_score_ for one in fitted])),
+        }
+        replace_fitted(self, common)
+        self._held_out_prediction = held_out
         return self
 
     @documented(OFFSETS)
@@ -432,6 +483,8 @@ class TrajectoryEarlyStoppingCV(
         chosen = self._chosen()
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
+        if "estimators_" in vars(self):
+            return chosen.score(X, y, **given(offset), **params)
         receiver = self._receiver(self.best_member_)
         params = route_metadata(self, "score", receiver, "score", params)
         return chosen.score(X, y, **given(offset), **params)
@@ -478,6 +531,9 @@ class TrajectoryEarlyStoppingCV(
         """
         chosen, small = self._chosen(), copy(self)
         small.estimator_ = kept = drop_record_of(chosen, intervals)
+        if "estimators_" in vars(self):
+            small.estimators_, small._held_out_prediction = kept.estimators_, None
+            return small
         # The chosen member, or those of a blend, are the same objects in both places,
         # but for members behind an encoder of their own.
         shared = {id(chosen): kept}
@@ -496,6 +552,8 @@ class TrajectoryEarlyStoppingCV(
         return small
 
     def __getattr__(self, name: str) -> Any:
+        if "estimators_" in vars(self):
+            check_is_of_all(self.estimators_, self.target_names_, name)
         if name in PATHS and "estimator_" in vars(self):
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(f"{message}: drop_record() has dropped it.")

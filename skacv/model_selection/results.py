@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._estimator.devices import convert_to_numpy
 from .._estimator.estimates.fitted_state import loss_name
 from .._estimator.prediction.inference import as_frame
+from .incomplete_targets import leaderboard_of
 
 # Columns of ``leaderboard``, which are those of ``results_``.
 COLUMNS = (
@@ -50,6 +51,9 @@ class ComparedResults:
         * "fit_time", seconds for all combinations of the member;
         * "left_out", why a member was not run, otherwise empty.
 
+        Where rows of y lack some of several targets, a first column "target" names the
+        target, whose members are ranked by themselves.
+
         Members whose scores differ by less than "score_se" are nearly equal: with other
         rows of the same kind, either may come first.
 
@@ -75,6 +79,8 @@ class ComparedResults:
         ['weak', 'strong']
         """
         check_is_fitted(self)
+        if "estimators_" in vars(self):
+            return leaderboard_of(self.estimators_, self.target_names_)
         results, candidates = self.results_, self._candidate_rows()
         rows = []
         for member, index in self._best_indices.items():

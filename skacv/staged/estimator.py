@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import (
     CallbackSupportMixin,
@@ -391,6 +392,9 @@ class Staged(
             weights = np.ones(_num_samples(y))
         # No fit has rows of weight zero: bins, leaves and draws would count them.
         is_fitted = weights > 0
+        takes_weights = has_fit_parameter(last_of(self.estimator), "sample_weight")
+        if not takes_weights and np.ptp(weights[is_fitted]) == 0:
+            of_fit.last.pop("sample_weight", None)  # it says no more than which rows
         if classes is not None:
             of_fitted = np.ravel(y)[is_fitted], weights[is_fitted]
             by_class = adapter.class_weights(classes, *of_fitted)

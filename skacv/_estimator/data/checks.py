@@ -414,8 +414,16 @@ def check_labels(labels):
 def check_complete(y):
     """Raise where some targets of an array are missing."""
     if has_missing(y):
+        hint = ""
+        if y.ndim == 2 and y.shape[1] > 1:
+            hint = (
+                " If y has several targets, SelfStoppingRegressor and "
+                "TrajectoryEarlyStoppingCV(model) fit a regressor to each target, on "
+                "the rows that have it."
+            )
         raise ValueError(
-            "Input y contains NaN or None: drop the rows without a target from X and y."
+            "Input y contains NaN or None: drop the rows without a target from X and "
+            f"y.{hint}"
         )
 
 

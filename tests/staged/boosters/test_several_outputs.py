@@ -84,3 +84,27 @@ def test_they_are_blended_with_forests(case):
     )
     np.testing.assert_allclose(response(model, X), expected)
     assert model.best_score_ <= min(model.results_["best_score"]) + 1e-9
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "label" not in case])
+def test_targets_that_rows_lack(case):
+    """Each is fitted to the rows that have it, as if it were alone."""
+    estimator, X, Y = drawn(case)
+    Y = Y.copy()
+    Y[::4, 0] = Y[1::5, 1] = np.nan
+    # Folds that each target has the same of: every row is in that of its number.
+    number = np.arange(len(Y)) % 3
+    cv = [(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in range(3)]
+    model = TrajectoryEarlyStoppingCV(estimator, cv=cv, random_state=0).fit(X, Y)
+    for target, one in zip(Y.T, model.estimators_):
+        rows = np.flatnonzero(~np.isnan(target))
+        folds = number[rows]
+        cv = [
+            (np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)
+        ]
+        alone = TrajectoryEarlyStoppingCV(estimator, cv=cv, random_state=0)
+        alone.fit(X[rows], target[rows])
+        np.testing.assert_allclose(one.path_, alone.path_, rtol=1e-6)
+        np.testing.assert_allclose(one.predict(X), alone.predict(X), rtol=1e-6)
+    assert model.predict(X).shape == Y.shape
+    assert model.predict_interval(X).shape == (*Y.shape, 2)
