@@ -367,8 +367,9 @@ default="nesterov"
     :doc:`your own </extending>`.
 step_size : float or "auto", default="auto"
     "auto" is 1 / L (1 with "newton"), with L the largest eigenvalue of X'WX times
-    the largest curvature of the loss, plus that of the penalty. It must not depend
-    on y; "mcp" and "scad" need it below gamma and a - 1.
+    the largest curvature of the loss (of each row, under a log link), plus that of
+    the penalty. It must not depend on y; "mcp" and "scad" need it below gamma and
+    a - 1.
 ValueError
     Raised by ``fit`` if a loss, penalty or schedule does not do what it declares,
     or two of them cannot be combined, such as a Newton step and a penalty with a

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from ..optim.blocks import n_per_block, slices
 from ..optim.losses import Loss
+from ..optim.problem import largest_curvatures
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,25 @@ class HalfSquare(Loss):
 
     def derivative(self, target, predictor):
         return predictor
+
+
+@dataclass(frozen=True, eq=False)
+class Parabolas(Loss):
+    """Half squares of the predictors, times the largest curvatures of the rows.
+
+    Those of ``loss`` are taken with these means of the targets, predictors at the start
+    and ceiling. Shapes: mean, start (n_outputs,).
+    """
+
+    loss: Loss
+    mean_target: np.ndarray
+    start: np.ndarray
+    ceiling: float
+
+    def derivative(self, target, predictor):
+        around = self.mean_target, self.start, self.ceiling
+        curvatures = largest_curvatures(self.loss, target[:, :, 0], *around)
+        return curvatures[:, :, None] * predictor
 
 
 def add_all(sums, more_sums):

@@ -7,7 +7,7 @@ their slopes, and sum the products with X.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import add
 from typing import NamedTuple
 
@@ -16,11 +16,12 @@ import numpy as np
 from .._estimator.data.standardized import Standardized
 from ..optim.design import Design, top_eigenvalue
 from ..optim.fits import Iterate
-from ..optim.problem import SINGULAR, Problem, largest_curvature
+from ..optim.problem import SINGULAR, Problem, largest_curvatures
 from ..risk.held_out_rows import LeaveOutRule
 from .block_sums import (
     HalfSquare,
     LeftOut,
+    Parabolas,
     add_all,
     path_values_of,
     slopes_of,
@@ -148,7 +149,7 @@ class ProblemOnWorkers(Problem):
         coef = np.zeros((self.design.shape[1], self.target.shape[1]))
         columns = np.zeros((len(coef), len(index)))
         columns[index, np.arange(len(index))] = 1
-        gram = FitsOnWorkers(self).gram_dot(columns)[index]
+        gram = FitsOnWorkers(self).gram_dot(columns, HalfSquare())[index]
         gradient = self.gradient(coef)[index]
         coef[index] = -np.linalg.lstsq(gram, gradient, rcond=SINGULAR)[0]
         return coef
@@ -161,17 +162,19 @@ class ProblemOnWorkers(Problem):
         return self.start
 
     @cached_property
-    def curvature_bound(self):
-        """The curvature of a row at most, as of a problem in memory."""
-        # It is that of the least target, or of the largest. Columns are zero at first.
-        first = 0.0 if self.start is None else self.start[-1]
+    def parabolas(self):
+        """Parabolas of the largest curvatures of rows, as of a problem in memory."""
+        # The largest of all is that of the least target, or of the largest. Columns are
+        # zero at first.
+        first = np.zeros(1) if self.start is None else self.start[-1]
         mean = self.means.target[:, 0]
-        return largest_curvature(self.loss, self.target_range, mean, first)
+        ceiling = largest_curvatures(self.loss, self.target_range, mean, first).max()
+        return Parabolas(self.loss, mean, first, float(ceiling))
 
     @cached_property
     def smoothness(self):
         """Lipschitz constant of the gradient of f."""
-        return self.curvature_bound * FitsOnWorkers(self).top_eigenvalue()
+        return FitsOnWorkers(self).smoothness()
 
 
 class FitsOnWorkers:
@@ -206,16 +209,17 @@ class FitsOnWorkers:
         """Gradients of all fits, (n_columns, n_outputs, n_fits), by a round."""
         return self._round(point, self.means.target, self.problem.loss)
 
-    def gram_dot(self, vectors):
-        """The product of X'WX with vectors (n_columns, k), of a single fit."""
-        return self._round(vectors[:, None, :], 0.0, HalfSquare())[:, 0]
+    def gram_dot(self, vectors, parabolas):
+        """The product of the Hessian of ``parabolas`` with vectors (n_columns, k)."""
+        return self._round(vectors[:, None, :], 0.0, parabolas)[:, 0]
 
-    def top_eigenvalue(self):
-        """Largest eigenvalue of X'WX of a single fit, as of a design in memory."""
+    def smoothness(self):
+        """Lipschitz constant of the gradient of a single fit, as in memory."""
         if not self.problem.has_columns:
             return 0.0
+        dot = partial(self.gram_dot, parabolas=self.problem.parabolas)
         start = np.random.default_rng(0).standard_normal(self.problem.design.shape[1])
-        return top_eigenvalue(self.gram_dot, start, tolerance=0.1)
+        return top_eigenvalue(dot, start, tolerance=0.1)
 
     def values(self, coef):
         """Mean losses of iterates on the rows of their fits, summed over the outputs.

@@ -73,7 +73,7 @@ def _check_step(fits, fold, phases):
     left_out = LeftOut(fits.left_out.numbers[[fold]])
     columns = fits.columns and fits.columns.for_fits([fold])
     fold_fit = FitsOnWorkers(problem, left_out, fits.means.part([fold]), columns)
-    curvature = problem.curvature_bound * fold_fit.top_eigenvalue()
+    curvature = fold_fit.smoothness()
     for phase in phases:
         scale = np.broadcast_to(fits.penalty_scale, fits.n_fits)[fold]
         smoothness = curvature + scale * phase.penalty.curvature

@@ -231,9 +231,11 @@ class TrajectoryPoissonRegressor(LogLinkRegressor):
         objective), or stochastic gradient descent in batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L, with L the largest eigenvalue of X'WX times the largest count,
-        plus the curvature of the penalty; with "sgd" half of 1 / L for the expected
-        smoothness L of batches [3]_; with "newton" 1.
+        "auto" is 1 / L, with L the largest eigenvalue of X'WCX plus the curvature of
+        the penalty; with "sgd" half of 1 / L for the expected smoothness L of batches
+        [3]_; with "newton" 1. C has twice the largest curvature of each row, at the
+        start, at the mean of all counts and at its own count, and no more than the
+        largest of all rows.
     {batch_size, power_t, risk, risk_row_scales, loo, loo_correction, cv, keep_data}
     {warm_start, n_jobs, random_state, verbose}
 
@@ -299,8 +301,7 @@ class TrajectoryGammaRegressor(LogLinkRegressor):
         objective), or stochastic gradient descent in batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
-        As in :class:`TrajectoryPoissonRegressor`, for the largest target over the mean
-        of all.
+        As in :class:`TrajectoryPoissonRegressor`, with the curvatures of this loss.
     {batch_size, power_t, risk, risk_row_scales, loo, loo_correction, cv, keep_data}
     {warm_start, n_jobs, random_state, verbose}
 
@@ -374,8 +375,7 @@ class TrajectoryTweedieRegressor(LogLinkRegressor):
         objective), or stochastic gradient descent in batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
-        As in :class:`TrajectoryPoissonRegressor`, for the largest curvature at the
-        start or at predictions that equal the targets.
+        As in :class:`TrajectoryPoissonRegressor`, with the curvatures of this loss.
     {batch_size, power_t, risk, risk_row_scales, loo, loo_correction, cv, keep_data}
     {warm_start, n_jobs, random_state, verbose}
 

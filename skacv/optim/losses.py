@@ -13,6 +13,8 @@ A loss is a frozen dataclass deriving from :class:`Loss`, with
 ``curvature_bound(target)``
     an upper bound of the curvature (of its largest eigenvalue), which sets the
     step size;
+``curvature_bounds(target)``
+    such a bound for every target, if they differ;
 ``null_predictor(target, weights)``
     the predictor without columns, at which a run with an intercept begins; zero where
     a loss does not say more.
@@ -65,8 +67,8 @@ class Loss:
         Whether rows enter one loss together, which then depends on all their weights:
         :meth:`slopes` and :meth:`weighted_values` are its own.
     has_bounded_curvature : bool
-        Whether no curvature exceeds ``curvature_bound``. Otherwise this is the largest
-        one at predictions that equal the targets.
+        Whether no curvature exceeds ``curvature_bounds``. Otherwise these are the
+        curvatures at predictions that equal the targets.
     name : str
         Name of the loss in figures.
     scale : float
@@ -113,6 +115,10 @@ class Loss:
     def curvature_bound(self, target: np.ndarray) -> float:
         """An upper bound of the curvature, which sets the step size."""
         raise ValueError(f"{type(self).__name__} has no curvature_bound.")
+
+    def curvature_bounds(self, target: np.ndarray) -> np.ndarray:
+        """An upper bound of the curvature for every target, of the target's shape."""
+        return np.full_like(target, self.curvature_bound(target))
 
     def weighted_values(
         self, target: np.ndarray, predictor: np.ndarray, weights: np.ndarray
@@ -572,8 +578,9 @@ def _rounded_quantiles(values, weights, level):
 class LogLink(Loss):
     """Half the unit deviance of a mean exp(z), by a subclass for each variance.
 
-    A subclass has the ``variance`` of targets around a mean, beside the functions of
-    every loss, and the ``power`` of the mean that this is, or None if it is no power.
+    A subclass has the ``variance`` of targets around a mean and ``curvature_bounds``,
+    beside the functions of every loss, and the ``power`` of the mean that the variance
+    is, or None if it is no power.
     """
 
     target_range = 0.0, np.inf
@@ -591,6 +598,12 @@ class LogLink(Loss):
 
     def predictor(self, mean: np.ndarray) -> np.ndarray:
         return np.log(mean)
+
+    def curvature_bound(self, target: np.ndarray) -> float:
+        return float(np.max(self.curvature_bounds(target)))
+
+    def curvature_bounds(self, target: np.ndarray) -> np.ndarray:
+        raise ValueError(f"{type(self).__name__} has no curvature_bounds.")
 
     def variance(self, mean: np.ndarray) -> np.ndarray:
         """The variance of targets around a mean, up to a factor."""
@@ -655,8 +668,8 @@ class Poisson(LogLink):
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.exp(predictor)
 
-    def curvature_bound(self, target: np.ndarray) -> float:
-        return max(1.0, float(np.max(target)))
+    def curvature_bounds(self, target: np.ndarray) -> np.ndarray:
+        return target
 
 
 @dataclass(frozen=True)
@@ -686,8 +699,8 @@ class Gamma(LogLink):
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return target * np.exp(-predictor)
 
-    def curvature_bound(self, target: np.ndarray) -> float:
-        return 1.0
+    def curvature_bounds(self, target: np.ndarray) -> np.ndarray:
+        return np.ones_like(target)
 
     def _rounded(self, exponent: np.ndarray) -> np.ndarray:
         # Below the mean the curvature is larger than anywhere on the way, and far above
@@ -732,8 +745,8 @@ class Tweedie(LogLink):
         p, q = 1 - self.power, 2 - self.power
         return q * np.exp(q * predictor) - p * target * np.exp(p * predictor)
 
-    def curvature_bound(self, target: np.ndarray) -> float:
-        return max(1.0, float(np.max(target)) ** (2 - self.power))
+    def curvature_bounds(self, target: np.ndarray) -> np.ndarray:
+        return target ** (2 - self.power)
 
 
 def tweedie(power: float) -> LogLink:
@@ -780,8 +793,8 @@ class NegativeBinomial(LogLink):
         shifted = self._shifted(predictor)
         return (target + 1 / self.theta) * _sigmoid(shifted) * _sigmoid(-shifted)
 
-    def curvature_bound(self, target: np.ndarray) -> float:
-        return 0.25 * (float(np.max(target)) + 1 / self.theta)
+    def curvature_bounds(self, target: np.ndarray) -> np.ndarray:
+        return 0.25 * (target + 1 / self.theta)
 
 
 LOSSES = (

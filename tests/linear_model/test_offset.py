@@ -98,6 +98,23 @@ def test_minima_are_those_of_glum(kind):
     np.testing.assert_allclose(found, GLUM[kind], rtol=0, atol=1e-6)
 
 
+def test_short_exposures_do_not_shorten_steps(rng):
+    """One claim in a day is a rate of hundreds, of next to no weight."""
+    exposure = np.maximum(rng.beta(0.5, 0.5, 4000), 1 / 365)
+    X = rng.standard_normal((4000, 10))
+    y = rng.poisson(exposure * np.exp(0.4 * X[:, 0] - 0.3 * X[:, 1] - 1.5))
+    y[exposure.argmin()] = 1
+    gains = []
+    for solver, max_iter in [("newton", 20), ("nesterov", 30), ("gd", 100)]:
+        model = TrajectoryPoissonRegressor(
+            0.0, solver=solver, max_iter=max_iter, loo=False, risk=False
+        )
+        path = model.fit(X, y, offset=np.log(exposure)).train_path_
+        gains.append(path[0] - path[-1])
+    best, *others = gains
+    assert min(others) > 0.99 * best
+
+
 def descend(X, y, offset, start, step, n_updates):
     """Gradient descent on half the gamma deviance with the offset inside."""
     columns, coef = np.column_stack([X, np.ones(len(X))]), np.zeros(X.shape[1] + 1)

@@ -123,6 +123,24 @@ def test_curvature_is_bounded_and_not_negative(loss, rng):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_curvatures_are_bounded_for_every_target(loss, rng):
+    target, predictor = target_of(loss, rng), 10 * real(rng)
+    if loss in UNBOUNDED:
+        predictor = loss.predictor(np.maximum(target, 1e-300))
+    bounds = loss.curvature_bounds(target)
+    assert bounds.shape == target.shape
+    assert bounds.max() == pytest.approx(loss.curvature_bound(target))
+    curvature = loss.curvature_matrix(target, predictor)
+    if loss.is_coupled:
+        curvature = np.linalg.eigvalsh(curvature)[:, -1:]
+    else:
+        curvature = loss.curvature(target, predictor)
+    assert (curvature <= bounds * (1 + 1e-12) + 1e-12).all()
+    if loss in UNBOUNDED:
+        np.testing.assert_allclose(curvature, bounds, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_curvature_matrix_is_the_curvature_of_outputs_that_belong_together(loss, rng):
     n_outputs = N_OUTPUTS if loss.is_coupled else 1
     target = target_of(loss, rng)[:, :n_outputs]

@@ -190,8 +190,8 @@ class InRandomBatches(Solver):
         # For twice the expected smoothness (Gower et al. 2019, "SGD", section 3.1).
         n_rows = len(problem.target)
         size = min(self.batch_size, n_rows)
-        norms = problem.design.squared_row_norms() * problem.row_weights[:, 0]
-        largest = n_rows * problem.curvature_bound * norms.max()
+        weights = (problem.row_weights * problem.row_curvatures)[:, 0]
+        largest = n_rows * (problem.design.squared_row_norms() * weights).max()
         apart = (n_rows - size) / (size * (n_rows - 1))
         expected = float((1 - apart) * problem.smoothness + apart * largest)
         return super().step_size(curvature, problem, schedule, 2 * expected)

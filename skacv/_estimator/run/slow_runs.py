@@ -38,7 +38,8 @@ def warn_of_uneven_columns(
     small = np.quantile(squares, 0.25, method="lower")
     if squares.max() <= ratio**2 * small:
         return
-    curvature = problem.curvature_bound * small
+    # Second derivatives in a column of that size, over the rows.
+    curvature = float((problem.row_weights * problem.row_curvatures).sum()) * small
     covered = trajectory.followed_by(Shares(np.array([curvature]))).current[0]
     if covered < share:
         ratio = np.sqrt(squares.max() / small)
