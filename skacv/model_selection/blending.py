@@ -34,6 +34,9 @@ LOG_LOSS = LogLoss().name
 # fewer, in proportion, for they hardly differ. The mean of a weight is rarely zero, and
 # a member of a smaller weight is not worth its time in ``predict``.
 DRAWS_OF_WEIGHTS, ROWS_OF_DRAWS, LEAST_MEAN_WEIGHT = 25, 2000, 0.05
+# Blends of parts of the rows, of which the corrected score is the mean loss on the
+# others: as many as there are time for, with draws of weights in each.
+BLENDS_OF_SCORE = 50
 # Estimates with predictions of single rows, by runs that have never seen them.
 HELD_OUT = ("cv", "loo")
 
@@ -161,21 +164,27 @@ class Blending(Comparison):
         (score,), (error,) = self._averages(1, losses.__getitem__)
         return weights, (float(score), float(error))
 
-    def _mean_weights(self, parts):
-        """The mean of the weights that bootstrap draws of the held-out rows find.
+    def _mean_weights(self, parts, rows=slice(None)):
+        """The mean of the weights that bootstrap draws of held-out rows find.
 
         Weights of few rows are noise to a large part, which the mean is not (Breiman
-        1996, "Bagging predictors"). Rows of a group are drawn together.
+        1996, "Bagging predictors"). Rows of a group are drawn together. ``rows``
+        are some of the rows.
 
         Shapes: parts (n_rows, n_targets, n_members), returned (n_members,).
         """
-        units = units_of(self.samples, self.criterion.groups)
+        parts, target, row_weights = (
+            parts[rows],
+            self.target[rows],
+            self.row_weights[rows],
+        )
+        units = units_of(self.samples[rows], self.criterion.groups)
         n_units, rng = units.max() + 1, np.random.RandomState(0)
         n_draws = int(DRAWS_OF_WEIGHTS * min(1.0, ROWS_OF_DRAWS / n_units))
         deadline = self.criterion.deadline
         has_time = deadline is None or not deadline.is_over()
         if n_draws < 2 or not (self.task.is_averaged and has_time):
-            return self._mixture.weights(parts, self.target, self.row_weights)
+            return self._mixture.weights(parts, target, row_weights)
         weights = []
         for _ in range(n_draws):
             times = np.bincount(rng.randint(n_units, size=n_units), minlength=n_units)
@@ -183,7 +192,7 @@ class Blending(Comparison):
             drawn = times > 0
             weights.append(
                 self._mixture.weights(
-                    parts[drawn], self.target[drawn], (self.row_weights * times)[drawn]
+                    parts[drawn], target[drawn], (row_weights * times)[drawn]
                 )
             )
         mean = np.mean(weights, axis=0)
@@ -255,7 +264,9 @@ class Blending(Comparison):
     def corrected_score(self, rng, ended=()):
         """The loss of blending in this way, on rows not used for it; standard error.
 
-        Every draw chooses the iterate of each member again, and then their weights. NaN
+        Every draw chooses the iterate of each member again, and then their weights in
+        the same way, as means over draws of its rows: weights of a single draw may
+        leave out a member that the mean keeps, and few rows then cost much more. NaN
         if no draw leaves rows out, as where all are of one group. Last, by how much
         later iterates of the member of the largest weight may be better.
         """
@@ -265,10 +276,13 @@ class Blending(Comparison):
                 if candidate.index == self.index:
                     best = candidate.keep_sums(draws, self.criterion.deadline)
                     recorded[number] = best
-        counts = draws.without_parts
-        labels, losses = draws.group_of[self.samples], np.empty(counts.shape)
-        blends = self._blends_of_draws(members, draws.group_of, counts)
-        for draw, (_, row_losses) in enumerate(blends):
+        counts = draws.without_parts[:BLENDS_OF_SCORE]
+        group_of, losses = draws.group_of, np.empty(counts.shape)
+        labels = group_of[self.samples]
+        parts = self._parts_of_draws(members, group_of, counts)
+        for draw, (count, blended) in enumerate(zip(counts, parts)):
+            weights = self._mean_weights(blended, np.flatnonzero(count[labels]))
+            row_losses = self._mixture.losses(blended @ weights, self.target)
             row_losses = row_losses * self.row_weights
             losses[draw] = np.bincount(labels, row_losses, counts.shape[1])
         weights = np.bincount(labels, self.row_weights, counts.shape[1])
@@ -282,9 +296,19 @@ class Blending(Comparison):
         They are the mean weight, and its standard error more.
         """
         members, draws = self._recorded_losses(self.used), self._draws(rng)
-        blends = self._blends_of_draws(members, draws.group_of, draws.resampled)
-        weights = np.array([weights for weights, _ in blends])
-        largest = weights.mean(axis=0) + weights.std(axis=0)
+        counts, weights = draws.resampled, []
+        parts = self._parts_of_draws(members, draws.group_of, counts)
+        for count, blended in zip(counts, parts):
+            times = count[draws.group_of[self.samples]]
+            drawn = times > 0
+            weights.append(
+                self._mixture.weights(
+                    blended[drawn],
+                    self.target[drawn],
+                    (self.row_weights * times)[drawn],
+                )
+            )
+        largest = np.mean(weights, axis=0) + np.std(weights, axis=0)
         return dict(zip(self.used, largest.tolist()))
 
     def _draws(self, rng):
@@ -292,13 +316,12 @@ class Blending(Comparison):
         rows, groups = self.samples, self.criterion.groups
         return Draws.of(rows, self.row_weights, rng, groups, classes)
 
-    def _blends_of_draws(self, members, group_of, counts):
-        """The weights that every draw chooses, and the losses of all rows by these.
+    def _parts_of_draws(self, members, group_of, counts):
+        """The parts to combine of the iterates that every draw chooses.
 
-        Shapes: counts (n_draws, n_groups); yielded (n_members,), (n_rows,).
+        Shapes: counts (n_draws, n_groups); yielded (n_rows, n_targets, n_members).
         """
-        deadline, mixture, target = self.criterion.deadline, self._mixture, self.target
-        labels, chosen = group_of[self.samples], []
+        deadline, chosen = self.criterion.deadline, []
         for recorded in members:
             choices, *_ = choose_in_draws(
                 recorded, self.rule, group_of, counts, deadline
@@ -308,18 +331,10 @@ class Blending(Comparison):
         # In the order of the iterates, which are computed in blocks.
         for index, t in np.unique(np.concatenate(chosen), axis=0).tolist():
             parts[index, t] = self._part(index, t)
-        for draw, count in enumerate(counts):
+        for draw in range(len(counts)):
             if deadline is not None:
                 check_time(deadline)
-            drawn_parts = []
-            for choices in chosen:
-                drawn_parts.append(parts[tuple(choices[draw])])
-            blended, times = np.stack(drawn_parts, axis=-1), count[labels]
-            drawn = times > 0
-            weights = mixture.weights(
-                blended[drawn], target[drawn], (self.row_weights * times)[drawn]
-            )
-            yield weights, mixture.losses(blended @ weights, target)
+            yield np.stack([parts[tuple(choices[draw])] for choices in chosen], axis=-1)
 
 
 class LogLossBlending(Blending):

@@ -7,9 +7,11 @@ from .cases import (
     FOLDS,
     alone,
     blended,
+    by_loops,
     by_supports,
     folds_of,
     held_out_errors,
+    in_order,
     mean_over_folds,
     members,
 )
@@ -76,3 +78,17 @@ def test_of_many_rows_they_are_those_of_all(data, set_limits):
     model = blended(members(), X, y, criterion="cv", cv=FOLDS)
     expected = by_supports(held_out_errors(alone(members(), X, y), y), np.ones(120))
     np.testing.assert_allclose(weights_of(model), expected, atol=1e-6)
+
+
+def test_the_corrected_score_has_means_over_draws_too(data):
+    X, y = data
+    model = blended(members(), X, y)
+    predictions = [in_order(each) for each in alone(members(), X, y).values()]
+    expected = by_loops(
+        [(own - y) ** 2 for own in predictions],
+        predictions,
+        y,
+        lambda y, found: (y - found) ** 2,
+        lambda found, y: mean_over_draws(found - y[:, None], np.ones(len(y))),
+    )
+    assert model.best_score_corrected_ == pytest.approx(expected, rel=1e-6)
