@@ -31,7 +31,10 @@ from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto, is_off
-from .._estimator.prediction.survival import concordance
+from .._estimator.prediction.survival_scores import (
+    concordance,
+    integrated_brier_score,
+)
 from .._names import did_you_mean, question
 from .._warnings import warn
 from ..risk.held_out_rows import units_of
@@ -207,17 +210,29 @@ class PathCriterion(Criterion):
 
 
 # Criteria for survival times, of all held-out rows together: the path of folds under
-# another name, and a scorer.
-SURVIVAL_CRITERIA = "cox", "concordance"
+# another name, and scorers.
+SURVIVAL_CRITERIA = "cox", "concordance", "ibs"
 
 # Blocks of held-out rows that the standard error of a score is taken over.
 N_BLOCKS = 20
 
 
+def score_brier(estimator, X, y, sample_weight=None):
+    """Minus the integrated Brier score of held-out predictions of a survival model."""
+    log_ratios = estimator.predict(X)
+    # Before any run there is no record, and the predictions are only tried.
+    if hasattr(estimator.model, "record_"):
+        log_ratios = estimator.model.record_.loss.predictor(log_ratios)
+    return -integrated_brier_score(y, log_ratios, sample_weight)
+
+
+SURVIVAL_SCORERS = {"concordance": make_scorer(concordance), "ibs": score_brier}
+
+
 def scorer_of(scoring):
     """The scorer with this name, or the callable itself."""
-    if isinstance(scoring, str) and scoring == "concordance":
-        return make_scorer(concordance)
+    if isinstance(scoring, str) and scoring in SURVIVAL_SCORERS:
+        return SURVIVAL_SCORERS[scoring]
     try:
         return (check_scoring if callable(scoring) else get_scorer)(scoring=scoring)
     except ValueError as error:
@@ -227,7 +242,7 @@ def scorer_of(scoring):
             f"criterion must be one of {names}, the name of a scorer "
             "(sklearn.metrics.get_scorer_names() lists them) or a callable "
             "scorer(estimator, X, y), such as one from make_scorer, or of survival "
-            f"times 'cox' or 'concordance', got {scoring!r}.{meant}"
+            f"times 'cox', 'concordance' or 'ibs', got {scoring!r}.{meant}"
         ) from error
 
 
@@ -285,7 +300,9 @@ class ScorerCriterion(Criterion):
         """
         scorer, X, name = scorer_of(scoring), on_host(X), repr(scoring)
         if isinstance(scoring, str):
-            scorer, name = with_positive_class(scorer, y), scoring
+            name = scoring
+            if scoring not in SURVIVAL_SCORERS:
+                scorer = with_positive_class(scorer, y)
 
         def check_scores(candidate):
             estimator = candidate.model

@@ -98,7 +98,8 @@ class TrajectoryEarlyStoppingCV(
         (folds); or a scorer to maximise, by its scikit-learn name or as a callable.
         "auto" :doc:`depends on the model </estimates>`. For rankers also "ndcg@5" or
         "map@10", with any number or none; for :doc:`survival times </guide/survival>`
-        "cox" (the partial likelihood of "cv") or "concordance".
+        "cox" (the partial likelihood of "cv"), "concordance" or "ibs" (minus the
+        integrated Brier score).
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn, for estimators without their own ``cv``; with
         ``groups``, a number means random folds of whole groups. None: five random ones,

@@ -32,7 +32,7 @@ from .._estimator.prediction.offsets import add_offset, offset_of_rows, without_
 from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import HasStagedLoss
-from .._estimator.prediction.survival import concordance
+from .._estimator.prediction.survival_scores import concordance
 from ..records.descriptors import recorded
 from .adapter import label_probabilities, response_of
 from .averages import MeanOfCopies

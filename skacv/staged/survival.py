@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._estimator.data.survival import ranked_times
-from .._estimator.prediction.survival import BaselineHazards
+from .._estimator.prediction.baseline_hazards import BaselineHazards
 from ..optim.cox import Cox
 from .catboost_boosters import CatBoost
 from .gradient_boosting import PlainBoosting

@@ -12,7 +12,11 @@ from skacv import (
     TrajectoryRegressor,
     approximate_loo,
 )
-from skacv._estimator.prediction.survival import concordance, sums_of_smaller_before
+from skacv._estimator.prediction.survival_scores import (
+    concordance,
+    integrated_brier_score,
+    sums_of_smaller_before,
+)
 from skacv.optim.cox import Cox
 from skacv.optim.families import GroupL2
 from skacv.optim.schedules import Newton, StochasticGradient
@@ -309,6 +313,76 @@ def test_concordance_is_a_share_of_pairs(n, rng):
             np.testing.assert_allclose(found, expected)
     y["event"] = False
     assert np.isnan(concordance(y, risk))
+
+
+def brier_of(y, risk, weights, t):
+    """The Brier score at a time by loops, with hazards and censoring by hand."""
+    event, time = y["event"], y["time"]
+
+    def survival_at(i):
+        hazard = 0.0
+        for s in np.unique(time[event & (time <= t)]):
+            dead = weights[event & (time == s)].sum()
+            hazard += dead / (weights * np.exp(risk))[time >= s].sum()
+        return np.exp(-hazard * np.exp(risk[i]))
+
+    def uncensored_until(end):
+        share = 1.0
+        for s in np.unique(time[~event & (time <= end)]):
+            at_risk = weights[(time > s) | ((time == s) & ~event)].sum()
+            share *= 1 - weights[~event & (time == s)].sum() / at_risk
+        return share
+
+    total = 0.0
+    for i in range(len(y)):
+        if time[i] > t:
+            total += weights[i] * (1 - survival_at(i)) ** 2 / uncensored_until(t)
+        elif event[i]:
+            total += weights[i] * survival_at(i) ** 2 / uncensored_until(time[i])
+    return total / weights.sum()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_integrated_brier_score_is_that_of_loops(weighted, tied, rng):
+    X, y = simulate(rng, n=50, tied=tied)
+    y.dtype.names = "event", "time"
+    risk = X[:, 0] + 0.3 * rng.standard_normal(50)
+    weights = rng.integers(1, 4, 50).astype(float) if weighted else np.ones(50)
+    share = [weights[y["time"] <= t].sum() / weights.sum() for t in y["time"]]
+    inner = y["event"] & (np.array(share) >= 0.1) & (np.array(share) <= 0.9)
+    times = np.unique(y["time"][inner])
+    scores = [brier_of(y, risk, weights, t) for t in times]
+    expected = np.sum(np.diff(times) * (np.array(scores)[1:] + scores[:-1]) / 2)
+    expected /= times[-1] - times[0]
+    found = integrated_brier_score(y, risk, weights)
+    assert found == pytest.approx(expected)
+    # Without knowledge of the rows, and for a wrong order, it is larger.
+    assert found < integrated_brier_score(y, np.zeros(50), weights)
+    assert found < integrated_brier_score(y, -risk, weights)
+    rows = np.repeat(np.arange(50), weights.astype(int))
+    repeated = integrated_brier_score(y[rows], risk[rows])
+    assert found == pytest.approx(repeated)
+
+
+def test_the_integrated_brier_score_is_that_of_scikit_survival(rng):
+    metrics = pytest.importorskip("sksurv.metrics")
+    X, y = simulate(rng)
+    y.dtype.names = "event", "time"
+    share = np.argsort(np.argsort(y["time"])) / len(y) + 1 / len(y)
+    times = np.sort(y["time"][y["event"] & (share >= 0.1) & (share <= 0.9)])
+    model = TrajectoryCoxRegressor(penalty=None, **CONVERGED).fit(X, y)
+    survival = model.predict_survival_function(X, return_array=True)
+    known = survival[:, np.searchsorted(np.unique(y["time"]), times)]
+    expected = metrics.integrated_brier_score(y, y, known, times)
+    assert integrated_brier_score(y, model.predict(X)) == pytest.approx(expected)
+
+
+def test_without_two_times_of_events_there_is_no_brier_score(rng):
+    _, y = simulate(rng, n=20)
+    y.dtype.names = "event", "time"
+    y["event"] = np.arange(20) == np.argsort(y["time"])[10]
+    assert np.isnan(integrated_brier_score(y, np.zeros(20)))
 
 
 def test_smaller_values_before():

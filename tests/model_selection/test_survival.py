@@ -5,6 +5,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from skacv import IterativeRidge, TrajectoryCoxRegressor, TrajectoryEarlyStoppingCV
+from skacv._estimator.prediction.survival_scores import integrated_brier_score
 
 SETTINGS = {"penalty": "l1", "max_iter": 20, "standardize": True}
 
@@ -81,6 +82,20 @@ def test_concordance_of_all_held_out_rows(X, y):
     assert stopping.best_iter_ == stopping.path_.argmax()
 
 
+def test_the_integrated_brier_score_of_all_held_out_rows(X, y):
+    model = TrajectoryCoxRegressor("path", cv=4, **SETTINGS)
+    stopping = TrajectoryEarlyStoppingCV(model, criterion="ibs", patience=None)
+    stopping.fit(X, y)
+    whole = TrajectoryCoxRegressor("path", cv=4, **SETTINGS).fit(X, y)
+    held_out = y[np.concatenate(whole.cv_indices_)]
+    held_out.dtype.names = "event", "time"
+    path = [-integrated_brier_score(held_out, z) for z in whole.cv_prediction_path_]
+    np.testing.assert_allclose(stopping.path_, path)
+    assert stopping.best_iter_ == np.argmax(path) > 0
+    assert stopping.criterion_ == "ibs"
+    assert stopping.best_score_se_ > 0
+
+
 def test_members_grids_and_weights(X, y, rng):
     members = [
         ("lasso", TrajectoryCoxRegressor("path", **SETTINGS)),
@@ -111,12 +126,12 @@ def test_what_cannot_be_compared_is_refused(X, y):
         TrajectoryEarlyStoppingCV([("a", cox), ("b", ridge)]).fit(X, y)
     with pytest.raises(ValueError, match="no common unit"):
         TrajectoryEarlyStoppingCV([("a", cox), ("b", cox)], rule="blend").fit(X, y)
-    for criterion in ("cox", "concordance"):
+    for criterion in ("cox", "concordance", "ibs"):
         with pytest.raises(ValueError, match="models of survival times"):
             TrajectoryEarlyStoppingCV(ridge, criterion=criterion).fit(X, y["t"])
     with pytest.raises(ValueError, match="TrajectoryCoxRegressor is fitted to these"):
         TrajectoryEarlyStoppingCV(ridge).fit(X, y)
-    with pytest.raises(ValueError, match="survival times 'cox' or 'concordance'"):
+    with pytest.raises(ValueError, match="times 'cox', 'concordance' or 'ibs'"):
         TrajectoryEarlyStoppingCV(cox, criterion="c_index").fit(X, y)
     with pytest.raises(ValueError, match="negative"):
         TrajectoryEarlyStoppingCV(cox).fit(X, (y["cens"], -y["t"]))

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...optim.blocks import blocks
-from ...optim.cox import RiskSets
 from ..data.checks import validate_weights
 from ..data.survival import ranked_times, survival_array
 from ..data.training_data import check_usable
 from ..estimates.fitted_state import MOST_KEPT
+from .baseline_hazards import BaselineHazards
+from .survival_scores import concordance
 
 
 @dataclass(eq=False)
@@ -60,47 +60,6 @@ class StepFunction:
         values = np.append(self.start, self.y)
         found = values[np.searchsorted(self.x, times, side="right")]
         return found if np.ndim(x) else float(found)
-
-
-@dataclass(frozen=True, eq=False)
-class BaselineHazards:
-    """Breslow's cumulative hazards at a log hazard ratio of zero.
-
-    Shapes: times (n_times,), all that rows have; is_step (n_times,), those of events;
-    log_hazards (n_iterates, n_steps), logarithms of the cumulative hazards there.
-    """
-
-    times: np.ndarray
-    is_step: np.ndarray
-    log_hazards: np.ndarray
-
-    @classmethod
-    def of(cls, y, weights, predictor):
-        """Those of iterates with a path of predictors (n_iterates, n_rows, 1)."""
-        times, target = np.unique(y["time"]), ranked_times(y)
-        is_step = np.isin(times, y["time"][y["event"]])
-        log_hazards = np.empty((len(predictor), np.count_nonzero(is_step)))
-        for block in blocks(len(predictor), 64 * len(y)):
-            z = np.asarray(predictor[block], np.float64)[:, :, 0].T
-            sets = RiskSets.of(target, z, weights[:, None], "breslow")
-            # From the last time to the first.
-            log_hazards[block] = sets.log_cumulative_hazards()[::-1].T
-        return cls(times, is_step, log_hazards)
-
-    def at(self, predictors, t):
-        """Cumulative hazards of iterate t, (n_samples, n_times)."""
-        known = np.exp(np.add.outer(predictors, self.log_hazards[t]))
-        number = np.cumsum(self.is_step)
-        return np.column_stack([np.zeros(len(known)), known])[:, number]
-
-    def continued(self, more):
-        """The same with those of more iterates of the same rows."""
-        log_hazards = np.concatenate([self.log_hazards, more.log_hazards])
-        return replace(self, log_hazards=log_hazards)
-
-    def of_iterate(self, t):
-        """The same with one iterate alone."""
-        return BaselineHazards(self.times, self.is_step, self.log_hazards[[t]])
 
 
 class PredictsSurvival:
@@ -225,56 +184,6 @@ class PredictsSurvival:
 
     def _target(self, y):
         return ranked_times(y)
-
-
-def concordance(y, risk, sample_weight=None):
-    """Harrell's share of pairs of rows of which the riskier one has the event first.
-
-    Rows can be compared if one of them has its event before the time of the other, or
-    at the time at which the other is censored. Equal risks count half, and a pair as
-    much as the product of its weights. The share is NaN if there are no such rows.
-
-    Shapes: y (n_rows,) with event and time; risk and weights (n_rows,).
-    """
-    weights = np.ones(len(y)) if sample_weight is None else sample_weight
-    # An event is compared with all rows that have a larger number than its own.
-    moment = 2 * np.unique(y["time"], return_inverse=True)[1].ravel() + ~y["event"]
-    rank = np.unique(risk, return_inverse=True)[1].ravel()
-    later = sums_above(moment, weights)
-    # The largest risks of a moment come first: they are not below those that follow.
-    order, below = np.lexsort((-rank, -moment)), np.empty(len(moment))
-    below[order] = sums_of_smaller_before(rank[order], weights[order])
-    both = rank * (moment.max() + 1) + moment
-    equal = sums_above(both, weights) - sums_above(rank, weights)
-    of_events = np.where(y["event"], weights, 0)
-    n_pairs = of_events @ later
-    return float(of_events @ (below + 0.5 * equal) / n_pairs) if n_pairs else np.nan
-
-
-def sums_above(values, weights):
-    """For every value the weights of all that are larger."""
-    order = np.argsort(values)
-    below = np.append(0, np.cumsum(weights[order]))
-    return below[-1] - below[np.searchsorted(values[order], values, side="right")]
-
-
-def sums_of_smaller_before(values, weights):
-    """For every one of some numbers from zero, the weights of smaller ones before it.
-
-    Shapes: values, weights and returned (n,).
-    """
-    number, sums, size = np.arange(len(values)), np.zeros(len(values)), 1
-    while size < len(values):
-        # Sorted halves of blocks, as in merging: those on the right add up the smaller
-        # ones on the left.
-        block, is_right = number // (2 * size), number // size % 2 == 1
-        keys, is_left = block * (values.max() + 1) + values, ~is_right
-        order = np.argsort(keys[is_left])
-        below, left = np.append(0, np.cumsum(weights[is_left][order])), keys[is_left]
-        up_to = below[np.searchsorted(left[order], keys[is_right])]
-        sums[is_right] += up_to - below[block[is_right] * size]
-        size *= 2
-    return sums
 
 
 def baseline_hazards_of(run):

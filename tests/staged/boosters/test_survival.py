@@ -143,7 +143,7 @@ def test_survival_functions_of_every_stage(name, X, y):
 
 
 @pytest.mark.parametrize("name", ["trees", "components", "xgboost", "catboost"])
-@pytest.mark.parametrize("criterion", ["auto", "concordance"])
+@pytest.mark.parametrize("criterion", ["auto", "concordance", "ibs"])
 def test_they_stop_at_their_best_stage(name, criterion, X, y):
     stopping = TrajectoryEarlyStoppingCV(
         BOOSTERS[name](), criterion=criterion, cv=FOLDS, patience=None
