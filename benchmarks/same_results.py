@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skacv
-from skacv.model_selection import ConformalizedQuantiles, approximate_loo
+from skacv.model_selection import approximate_loo
 
 LARGEST_DIFFERENCE = 1e-12
 
@@ -198,13 +198,9 @@ def stopping_fits():
     classifier = skacv.SelfStoppingClassifier(random_state=0)
     yield "default classes", partial(classifier.fit, X, classes), X
     yield "default two classes", partial(classifier.fit, X, classes > 0), X
-    quantile = [
-        ensemble.GradientBoostingRegressor(loss="quantile", alpha=a, n_estimators=15)
-        for a in (0.1, 0.9)
-    ]
-    for model in quantile:
-        model.set_params(random_state=0)
-    yield "quantiles", partial(ConformalizedQuantiles(*quantile).fit, X, y), X
+    trees = ensemble.GradientBoostingRegressor(n_estimators=15, random_state=0)
+    quantiles = skacv.SelfStoppingQuantileRegressor(trees, levels=(0.1, 0.9))
+    yield "quantiles", partial(quantiles.fit, X, y), X
     logistic = linear_model.LogisticRegression().fit(X, classes > 0)
     yield "approximate_loo", partial(approximate_loo, logistic, X, classes > 0), None
 

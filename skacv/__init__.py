@@ -36,6 +36,7 @@ from .linear_model import (
 )
 from .model_selection import (
     SelfStoppingClassifier,
+    SelfStoppingQuantileRegressor,
     SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
     approximate_loo,
@@ -56,6 +57,7 @@ __all__ = [
     "RiskPathDisplay",
     "RowSummary",
     "SelfStoppingClassifier",
+    "SelfStoppingQuantileRegressor",
     "SelfStoppingRegressor",
     "Staged",
     "TableEncoder",

@@ -19,6 +19,7 @@ from skacv import (
     RecursiveFeatureMachineRegressor,
     RowSummary,
     SelfStoppingClassifier,
+    SelfStoppingQuantileRegressor,
     SelfStoppingRegressor,
     Staged,
     TrajectoryClassifier,
@@ -66,6 +67,7 @@ REGRESSORS = {
         rule="blend",
     ),
     "self": SelfStoppingRegressor(encoder=None),
+    "quantiles": SelfStoppingQuantileRegressor(TrajectoryQuantileRegressor(**SHORT)),
 }
 CLASSIFIERS = {
     "logistic": TrajectoryLogisticRegression(**SHORT),

@@ -18,6 +18,7 @@ from skacv import (
     RecursiveFeatureMachineClassifier,
     RecursiveFeatureMachineRegressor,
     SelfStoppingClassifier,
+    SelfStoppingQuantileRegressor,
     SelfStoppingRegressor,
     Staged,
     TableEncoder,
@@ -69,6 +70,7 @@ ESTIMATORS = [
     # Classes of very uneven weight need more iterations than a few.
     SelfStoppingClassifier([("logistic", TrajectoryLogisticRegression())]),
     TrajectoryEarlyStoppingCV(HistGradientBoostingRegressor(**FEW)),
+    SelfStoppingQuantileRegressor(HistGradientBoostingRegressor(**FEW)),
     Staged(HistGradientBoostingClassifier(max_iter=3), cv=2),
     TableEncoder(),
 ]

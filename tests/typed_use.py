@@ -23,6 +23,7 @@ from skacv import (
     RiskPathDisplay,
     RowSummary,
     SelfStoppingClassifier,
+    SelfStoppingQuantileRegressor,
     SelfStoppingRegressor,
     Staged,
     TableEncoder,
@@ -45,7 +46,6 @@ from skacv import (
 from skacv.exceptions import SeparationWarning, SmallTrainingSetsWarning
 from skacv.model_selection import (
     ApproximateLOO,
-    ConformalizedQuantiles,
     Estimate,
     FinishedRun,
     RecordsTrajectory,
@@ -66,6 +66,7 @@ from skacv.optim.losses import (
     Loss,
     Multinomial,
     NegativeBinomial,
+    Pinball,
     Poisson,
     PseudoHuber,
     SmoothedHinge,
@@ -235,14 +236,18 @@ def self_stopped() -> tuple[NDArray[Any], NDArray[Any]]:
     """Estimators without settings."""
     regressor = SelfStoppingRegressor(TrajectoryLasso("path"), random_state=0)
     classifier = SelfStoppingClassifier(TrajectoryLogisticRegression("path"), cv=3)
+    of_quantile = SelfStoppingRegressor(loss=Pinball(0.9), random_state=0)
+    assert_type(of_quantile.fit(X, Y), SelfStoppingRegressor)
     return regressor.fit(X, Y).predict(X), classifier.fit(X, LABELS).predict_proba(X)
 
 
-def between(low: Any, high: Any) -> NDArray[Any]:
-    """Intervals between two quantile models."""
+def quantiles(trees: Any) -> NDArray[Any]:
+    """Several quantiles, and intervals between two."""
     model = assert_type(
-        ConformalizedQuantiles(low, high, cv=3).fit(X, Y), ConformalizedQuantiles
+        SelfStoppingQuantileRegressor(trees, levels=(0.1, 0.9), cv=3).fit(X, Y),
+        SelfStoppingQuantileRegressor,
     )
+    assert_type(model.predict_quantiles(X, [0.1]), NDArray[Any])
     return model.predict_interval(X, coverage=0.8)
 
 

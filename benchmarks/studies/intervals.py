@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine, make_classification
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
@@ -12,12 +11,12 @@ from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
+    SelfStoppingQuantileRegressor,
     SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection import ConformalizedQuantiles
 from skacv.risk.intervals import around_predictions, rank_of
 
 from ..data import covered, mean_cell, rows_of, true_risk
@@ -108,8 +107,8 @@ def interval_tables(most_training=2000, most_new=4000):
     price, in the folder that SKACV_TABLES names. Half of the rows of a table, at most
     2000, train, and at most 4000 others are new. "Constant" and "scaled" are "cv" and
     "auto" as the method of SelfStoppingRegressor() and of boosted trees in
-    TrajectoryEarlyStoppingCV. "Quantiles" is ConformalizedQuantiles of two models of
-    the pinball loss, .05 and .95, and "MAPIE" its ConformalizedQuantileRegressor of the
+    TrajectoryEarlyStoppingCV. "Quantiles" is SelfStoppingQuantileRegressor of boosted
+    trees, levels .05 and .95, and "MAPIE" its ConformalizedQuantileRegressor of the
     same, which sets a quarter of the training rows aside. A cell has the share of new
     rows covered, in brackets the least and the largest share in a fifth of the new
     rows, by the prediction of the blend, and the mean width in standard deviations of
@@ -157,10 +156,10 @@ def intervals_of_models(X, y, n_training):
     blend = SelfStoppingRegressor(random_state=0).fit(X[train], y[train])
     trees = TrajectoryEarlyStoppingCV(HistGradientBoostingRegressor(), random_state=0)
     trees.fit(X[train], y[train])
-    of_quantile = HistGradientBoostingRegressor(loss="quantile", max_iter=300)
-    pair = [clone(of_quantile).set_params(quantile=share) for share in (0.05, 0.95)]
-    quantiles = ConformalizedQuantiles(*pair).fit(X[train], y[train])
-    of_quantile.set_params(quantile=0.5, max_iter=100)
+    of_quantile = HistGradientBoostingRegressor(max_iter=300)
+    quantiles = SelfStoppingQuantileRegressor(of_quantile, levels=[0.05, 0.95])
+    quantiles.fit(X[train], y[train])
+    of_quantile.set_params(loss="quantile", quantile=0.5, max_iter=100)
     theirs = ConformalizedQuantileRegressor(of_quantile, confidence_level=0.9)
     theirs.fit(X[fitted], y[fitted]).conformalize(X[apart], y[apart])
     intervals = [

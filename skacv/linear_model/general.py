@@ -19,6 +19,7 @@ from ..optim.losses import (
     Loss,
     Multinomial,
     NegativeBinomial,
+    Pinball,
     Poisson,
     SmoothedHinge,
     SmoothedQuantile,
@@ -243,6 +244,15 @@ class TrajectoryRegressor(SquaredErrorRegressor):
 
     def _chosen_loss(self):
         return get_part(self.loss, REGRESSION)
+
+    def _params_of_loss(self, loss):
+        if isinstance(loss, Expectile):
+            return {"loss": loss}
+        # A rounded corner has a length, in units of y, which is the user's.
+        chosen = self._chosen_loss()
+        if isinstance(chosen, SmoothedQuantile) and isinstance(loss, Pinball):
+            return {"loss": replace(chosen, level=loss.level)}
+        return None
 
     def _loss_of(self, target, weights):
         loss = self._chosen_loss()

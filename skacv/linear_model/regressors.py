@@ -13,7 +13,7 @@ from .._estimator.parameters import set_parameters
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
 from .._estimator.run.plan import Strengths
 from .._typing import RandomState, Standardize
-from ..optim.losses import Gamma, Huber, Poisson, SmoothedQuantile, tweedie
+from ..optim.losses import Gamma, Huber, Pinball, Poisson, SmoothedQuantile, tweedie
 from ..records.descriptors import recorded
 from ._bases import SMOOTH_PATH, CurvedRegressor, elastic_net_penalty
 
@@ -553,6 +553,9 @@ class TrajectoryQuantileRegressor(CurvedRegressor):
     @property
     def _loss_reads_targets(self):
         return self.smoothing == "auto"
+
+    def _params_of_loss(self, loss):
+        return {"quantile": loss.level} if isinstance(loss, Pinball) else None
 
     def _loss_of(self, target, weights):
         smoothing = self.smoothing

@@ -8,18 +8,18 @@ from .._estimator.estimates.readers import (
 )
 from .._estimator.run.recording import RecordsTrajectory
 from ..converged.approximate_loo import ApproximateLOO, approximate_loo
-from .conformalized_quantiles import ConformalizedQuantiles
 from .defaults.pipeline import TablePipeline
 from .early_stopping import TrajectoryEarlyStoppingCV
+from .quantiles import SelfStoppingQuantileRegressor
 from .self_stopping import SelfStoppingClassifier, SelfStoppingRegressor
 
 __all__ = [
     "ApproximateLOO",
-    "ConformalizedQuantiles",
     "Estimate",
     "FinishedRun",
     "RecordsTrajectory",
     "SelfStoppingClassifier",
+    "SelfStoppingQuantileRegressor",
     "SelfStoppingRegressor",
     "TablePipeline",
     "TrajectoryEarlyStoppingCV",

@@ -8,7 +8,7 @@ from .._estimator.docstrings import documented
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from ..linear_model.general import REGRESSION
-from ..optim.losses import LogLink, Loss, SquaredError
+from ..optim.losses import Expectile, LogLink, Loss, Pinball, SquaredError
 from ..tables import TableEncoder
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
@@ -43,7 +43,9 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
         error, or with a log link half the deviance of "poisson" for counts, "gamma" for
         positive amounts, "tweedie" (of power 1.5, or ``Tweedie`` of
         ``skacv.optim.losses`` of another) for amounts of which some are zero. With a
-        log link there are no kernel machines.
+        log link there are no kernel machines. ``Pinball(0.9)`` of the same module for a
+        quantile, ``Expectile(0.9)`` for an expectile:
+        :class:`SelfStoppingQuantileRegressor` fits several.
     {criterion, cv, rule, patience, min_delta, param_grid, search, n_candidates}
     {encoder, time_limit, verbose, n_jobs, random_state}
 
@@ -81,7 +83,7 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
         name: constraint
         for name, constraint in CONSTRAINTS.items()
         if name != "class_weight"
-    } | {"loss": [StrOptions(set(LOSSES)), LogLink, SquaredError]}
+    } | {"loss": [StrOptions(set(LOSSES)), LogLink, SquaredError, Pinball, Expectile]}
 
     @names_keywords
     def __init__(
@@ -112,10 +114,12 @@ class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
                 f"loss={self.loss!r} is that of the default models: set the loss of "
                 "your own estimator in the estimator itself."
             )
-        if not loss.is_quadratic and loss.power is None:
+        is_of_level = isinstance(loss, Pinball | Expectile)
+        if not (loss.is_quadratic or is_of_level) and loss.power is None:
             raise ValueError(
                 f"The default models cannot have the {loss.name}: loss must be one of "
-                f"{', '.join(map(repr, LOSSES))}, or a Tweedie deviance."
+                f"{', '.join(map(repr, LOSSES))}, or a Tweedie deviance, Pinball or "
+                "Expectile of skacv.optim.losses."
             )
         return loss
 

@@ -55,13 +55,27 @@ def ends_of(interval, predictions, residuals, ranks, spread):
     return np.stack(ends, axis=-1)
 
 
-def rank_of(coverage, n_units):
+def checked_levels(levels):
+    """Levels of quantiles, as an array (n_levels,)."""
+    try:
+        values = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
+    if values.ndim != 1 or not values.size or not ((0 < values) & (values < 1)).all():
+        raise ValueError(
+            f"levels must be numbers between 0 and 1, such as [0.05, 0.95], got "
+            f"{levels!r}."
+        )
+    return values
+
+
+def rank_of(coverage, n_units, name="coverage"):
     """The rank that covers among residuals of n units, ceil(coverage (n + 1))."""
     rank = max(1, int(np.ceil(coverage * (n_units + 1) - ROUNDING)))
     if rank > n_units:
         needed = int(np.ceil((coverage - ROUNDING) / (1 - coverage)))
         raise ValueError(
-            f"coverage={coverage} needs at least {needed} rows with held-out "
+            f"{name}={coverage} needs at least {needed} rows with held-out "
             f"residuals (or groups, if rows have groups), but there are {n_units}."
         )
     return rank

@@ -210,6 +210,32 @@ class StagedAdapter(ABC):
         """The loss of a regressor's stages: that of its fit, or the squared error."""
         return self.named_loss(self.regression) or SquaredError()
 
+    def params_of_loss(self, loss):
+        """Parameters with which a regressor's stages minimise a loss of a level.
+
+        None if they cannot: it has no such loss. ``loss`` has a level, such as Pinball.
+        """
+        params = self.estimator.get_params(deep=False)
+        for name, judge in self.regression.items():
+            if judge.loss is type(loss):
+                level, _ = judge.fields["level"]
+                if self.takes_parameter(level):
+                    return self.params_named(name, {level: loss.level}, params)
+        return None
+
+    def takes_parameter(self, name):
+        """Whether the estimator has a parameter of this name."""
+        return name in self.estimator.get_params(deep=False)
+
+    def params_named(self, name, numbers, params):
+        """Parameters that ask for the loss of a name with these numbers.
+
+        ``params`` are those of the estimator, which has one name of several for the
+        parameter with the loss.
+        """
+        of_loss = [key for key in self.loss_parameters if params.get(key) is not None]
+        return {(of_loss or self.loss_parameters)[0]: name, **numbers}
+
     def unnamed_loss(self):
         """The parameter of a regressor that is a loss without a name, and its value.
 

@@ -451,6 +451,10 @@ class PerOutput(StagedAdapter):
     def regression_loss(self):
         return self.inner.regression_loss()
 
+    def params_of_loss(self, loss):
+        params = self.inner.params_of_loss(loss)
+        return params and {f"estimator__{key}": params[key] for key in params}
+
     def unread_metrics(self, loss, params):
         return self.inner.unread_metrics(loss, params)
 

@@ -182,6 +182,9 @@ class Boosters(StagedAdapter):
         values = (self.settings.get(key) for key in self.loss_parameters)
         return next((value for value in values if value is not None), None)
 
+    def takes_parameter(self, name):
+        return True  # also those that it does not list
+
     def named_loss(self, losses):
         name, params = self.objective(), self.settings
         if isinstance(name, str) and name not in losses:

@@ -126,6 +126,12 @@ class CatBoost(SumsOfLeaves):
         ),
     }
 
+    def params_named(self, name, numbers, params):
+        # Numbers are part of the name, such as "Quantile:alpha=0.9".
+        settings = ";".join(f"{key}={value!r}" for key, value in numbers.items())
+        key = "objective" if params.get("objective") is not None else "loss_function"
+        return {key: f"{name}:{settings}"}
+
     def check_rows(self, X):
         super().check_rows(X)
         # Texts may be categories, which an argument of ``fit`` names.

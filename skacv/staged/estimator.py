@@ -267,9 +267,19 @@ class Staged(
 
     def _count_name(self, adapter):
         """The parameter of ``estimator`` with the number of stages."""
+        return f"{self._prefix_of_last()}{adapter.count}"
+
+    def _prefix_of_last(self):
+        """What begins the names of parameters of the last step of a pipeline."""
         is_pipeline = last_of(self.estimator) is not self.estimator
-        prefix = f"{self.estimator.steps[-1][0]}__" if is_pipeline else ""
-        return f"{prefix}{adapter.count}"
+        return f"{self.estimator.steps[-1][0]}__" if is_pipeline else ""
+
+    def _params_of_loss(self, loss):
+        params, prefix = self._adapter().params_of_loss(loss), self._prefix_of_last()
+        if params is None:
+            return None
+        judged = {} if self.judge is None else {"judge": loss}
+        return judged | {f"estimator__{prefix}{key}": params[key] for key in params}
 
     # ------------------------------------------------------------------ fit
 

@@ -6,6 +6,7 @@ probabilities; losses with a log link, of ``skacv.optim``, have the logarithm of
 mean.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,16 +14,21 @@ import numpy as np
 from ..optim.losses import Loss, SquaredError, tweedie
 
 
-def judged_by(loss, **fields):
-    """A function that makes a loss of the parameters of an estimator.
+@dataclass(frozen=True)
+class JudgedBy:
+    """A loss whose numbers are parameters of an estimator.
 
-    ``fields`` are the numbers of the loss: for each the name of the parameter with it,
-    and its default in the library.
+    ``fields`` are these numbers: for each the name of the parameter with it, and its
+    default in the library.
     """
 
-    def loss_of(params):
+    loss: Callable
+    fields: dict
+
+    def __call__(self, params):
+        """The loss for the parameters of an estimator."""
         numbers = {}
-        for field, (name, default) in fields.items():
+        for field, (name, default) in self.fields.items():
             value = params.get(name)
             value = default if value is None else value
             try:
@@ -32,9 +38,12 @@ def judged_by(loss, **fields):
                     f"Stages are evaluated by one loss, and {name}={value!r} "
                     "specifies several, or is not a number: fit a model for each."
                 ) from None
-        return loss(**numbers)
+        return self.loss(**numbers)
 
-    return loss_of
+
+def judged_by(loss, **fields):
+    """A JudgedBy; ``fields`` are the numbers of the loss."""
+    return JudgedBy(loss, fields)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from sklearn.linear_model import SGDRegressor
 from skacv import (
     IterativeRidge,
     SelfStoppingClassifier,
+    SelfStoppingQuantileRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
 )
-from skacv.model_selection import ConformalizedQuantiles
 
 PATIENCE = 50
 
@@ -138,12 +138,13 @@ def test_members_of_a_blend_end_by_what_is_kept(separable):
     assert model.best_score_ < ended[0] / 120 < ended.min()
 
 
-def test_both_quantiles_have_it(data):
-    lower, upper = (trees(loss="quantile", alpha=alpha) for alpha in (0.1, 0.9))
-    settings = {"random_state": 0, "patience": 100}
-    model = ConformalizedQuantiles(lower, upper, min_delta=0.5, **settings).fit(*data)
+def test_quantiles_have_it(data):
+    settings = {"random_state": 0, "patience": 100, "min_delta": 0.5}
+    model = SelfStoppingQuantileRegressor(trees(), levels=[0.1, 0.9], **settings)
+    model.fit(*data)
+    lower = trees(loss="quantile", alpha=0.1)
     alone = stopped(lower, min_delta=0.5, patience=100).fit(*data)
-    np.testing.assert_array_equal(model.lower_.path_, alone.path_)
+    np.testing.assert_array_equal(model.models_[0].path_, alone.path_)
 
 
 @pytest.mark.parametrize("min_delta", [-1, None, "none", np.nan])

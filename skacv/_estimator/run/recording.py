@@ -60,6 +60,10 @@ class RecordsTrajectory(HoldsRecord):
     # What a stopping estimator asks of its runs.
     _terms_type = RunTerms
 
+    def _params_of_loss(self, loss):
+        """Parameters with which it minimises a loss of a level; None if it cannot."""
+        return None
+
     # Methods that every class defines.
 
     @abstractmethod

@@ -59,10 +59,10 @@ def warn_of_far_targets(problem, trajectory):
 
     def error(constant):
         with np.errstate(over="ignore"):
-            return problem.mean_loss(np.full_like(problem.target, constant))
+            return problem.value(np.full_like(problem.target, constant))
 
     best = minimize_scalar(error, bracket=(0.0, 1.0)).fun
-    if problem.mean_loss(trajectory.predictor[-1]) > 1.01 * best:
+    if problem.value(trajectory.predictor[-1]) > 1.01 * best:
         warn(
             "The last iterate predicts worse than a constant: the intercept has not "
             "converged yet. Scale the columns (StandardScaler) and, if the loss "

@@ -34,11 +34,12 @@ from ...linear_model import (
     IterativeRidge,
     TrajectoryLasso,
     TrajectoryLogisticRegression,
+    TrajectoryQuantileRegressor,
     TrajectoryRegressor,
     TrajectoryTweedieRegressor,
 )
 from ...optim.blocks import LARGE_BYTES, MEMORY_BYTES
-from ...optim.losses import SquaredError
+from ...optim.losses import Expectile, Pinball, SquaredError
 from ...staged import Staged
 from ...tables.cells import may_be_dense
 from .strongest_columns import StrongestColumns
@@ -320,6 +321,8 @@ UNKNOWN = TableInfo(n_rows=1, n_columns=1, n_targets=1)
 
 def regression(info=UNKNOWN, loss=SQUARED_ERROR):
     """Default members for numbers, by a loss, for a table if it is known."""
+    if isinstance(loss, Pinball | Expectile):
+        return of_level(info, loss)
     if not loss.is_quadratic:
         return log_link(info, loss)
     return [
@@ -329,6 +332,24 @@ def regression(info=UNKNOWN, loss=SQUARED_ERROR):
         _feature_machine(info, RecursiveFeatureMachineRegressor(random_state=0)),
         *_tree_members(info, REGRESSORS, share=1.0),
     ]
+
+
+def of_level(info, loss):
+    """Default members for a quantile or an expectile, which its loss judges.
+
+    scikit-learn has no boosted trees for expectiles.
+    """
+    # The pull towards a level far from 0.5 is weak on one side: these runs need three
+    # times the updates of other losses.
+    settings = {"max_iter": 60, **COLUMNS}
+    if isinstance(loss, Expectile):
+        linear = TrajectoryRegressor("path", loss=loss, penalty="l2", **settings)
+        return [DefaultMember("ridge", linear)]
+    linear = TrajectoryQuantileRegressor("path", quantile=loss.level, **settings)
+    trees, _ = _tree_members(info, REGRESSORS, share=1.0)
+    for form in (trees.estimator, trees.trial):
+        form.set_params(**form._params_of_loss(loss))
+    return [DefaultMember("ridge", linear), trees]
 
 
 def log_link(info, loss):
