@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from .._compat import _num_samples, _safe_indexing, drop_callbacks, is_foreign
-from .._estimator.data.checks import validate_groups
+from .._estimator.data.checks import validate_groups, validate_weights
 from .._estimator.estimates.folds import ShuffledFolds
 from ..risk.held_out_rows import drawn_units
 from .candidates import list_candidates
@@ -23,7 +23,8 @@ from .select import select
 from .shared import shared_work
 
 # Rows of a trial: a twentieth of all, from the first number to the second. The weights
-# of the members are found within a tenth or two from as many.
+# of the members are found within a tenth or two from as many. Under a log link rows
+# count as ``count_decisive_rows`` says.
 ROWS_OF_TRIAL = 1000, 2000
 SHARE_OF_ROWS = 0.05
 # A member of smaller weight moves predictions by less than a tenth of what it differs
@@ -46,11 +47,14 @@ def leave_out_the_weightless(owner, data):
     is_blend = owner.estimator is None and data.rule == "blend"
     if not (is_blend and data.n_rows >= FEWEST_ROWS):
         return data
+    n_decisive = count_decisive_rows(owner._default_loss(), data)
+    if n_decisive < FEWEST_ROWS:
+        return data
     has_own_folds = not isinstance(owner.cv, Integral | None)
     has_metadata = bool(data.params.keys() - {"sample_weight", "groups"})
     if has_own_folds or has_metadata or is_foreign(data.passed_X):
         return data
-    rows = draw_rows(data.X, data.params)
+    rows = draw_rows(data.X, data.params, n_decisive / data.n_rows)
     if rows is None or (data.of_classes and lacks_classes(np.asarray(data.y), rows)):
         return data
     weights = weights_in_trial(owner, data, rows)
@@ -99,11 +103,29 @@ def lacks_classes(y, rows):
     return len(counts) < len(np.unique(y)) or counts.min() < ROWS_OF_CLASS
 
 
-def draw_rows(X, params):
+def count_decisive_rows(loss, data):
+    """Number of rows by which the deviance is known as well as by all of them.
+
+    Under a log link it is the number of equal targets whose sum is known as well as
+    that of all (Kish 1965, "Survey sampling"): of counts that are zero or one, the
+    number of ones. Rows of rare counts say next to nothing of the others.
+    """
+    if data.of_classes or loss.is_quadratic:
+        return data.n_rows
+    target = np.asarray(data.y, np.float64).reshape(len(data.y), -1)
+    weights = validate_weights(data.params.get("sample_weight"), len(target))
+    amounts = weights[:, None] * target
+    with np.errstate(all="ignore"):
+        counts = np.nansum(amounts, axis=0) ** 2 / np.nansum(amounts**2, axis=0)
+    return float(np.nan_to_num(counts, nan=0.0).min())
+
+
+def draw_rows(X, params, decisive_share):
     """Indices of the rows of a trial; None if they would be of one group.
 
-    They are rows of positive weight, of whole groups where at least two of these are as
-    many rows; of some groups that are larger, rows are drawn as if they had none.
+    ``decisive_share`` is that of the rows that count. They are rows of positive weight,
+    of whole groups where at least two of these are as many rows; of some groups that
+    are larger, rows are drawn as if they had none.
     """
     counted, groups = np.arange(_num_samples(X)), None
     if "sample_weight" in params:
@@ -111,7 +133,9 @@ def draw_rows(X, params):
     if "groups" in params:
         labels = validate_groups(params["groups"], _num_samples(X))
         groups = np.unique(labels[counted], return_inverse=True)[1]
-    n_drawn = int(np.clip(SHARE_OF_ROWS * len(counted), *ROWS_OF_TRIAL))
+    n_decisive = decisive_share * len(counted)
+    n_drawn = np.clip(SHARE_OF_ROWS * n_decisive, *ROWS_OF_TRIAL) / decisive_share
+    n_drawn = round(float(n_drawn))
     for units in (groups, None):
         rows, _ = drawn_units(len(counted), units, n_drawn)
         if groups is None or len(np.unique(groups[rows])) > 1:

@@ -597,7 +597,8 @@ class LogLink(Loss):
         return np.exp(predictor)
 
     def predictor(self, mean: np.ndarray) -> np.ndarray:
-        return np.log(mean)
+        # Trees may predict zero, whose loss is that of the smallest positive number.
+        return np.log(np.maximum(mean, np.finfo(mean.dtype).tiny))
 
     def curvature_bound(self, target: np.ndarray) -> float:
         return float(np.max(self.curvature_bounds(target)))

@@ -125,6 +125,33 @@ def test_a_class_with_few_rows_in_the_sample_lets_all_members_run(small_trial, r
     assert why_not(clone(model).fit(X, y))
 
 
+@pytest.mark.parametrize("share", first(1, [0.5, 0.3]))
+def test_a_trial_of_rare_counts_has_as_many_events_as_others_rows(
+    share, set_limits, rng, boosted
+):
+    set_limits(ROWS_OF_TRIAL=(100, 100), FEWEST_ROWS=200)
+    X, exposure = rng.standard_normal((1000, 5)), rng.uniform(0.1, 1, 1000)
+    y = (X[:, 0] > np.quantile(X[:, 0], 1 - share)).astype(float)
+    model = SelfStoppingRegressor(loss="poisson", random_state=0)
+    model.fit(X, y, offset=np.log(exposure))
+    rows = rows_of_trial(boosted, X)
+    assert len(rows) == round(100 / share)
+    # Five standard deviations of a draw, at most.
+    assert abs(y[rows].sum() - 100) < 50
+
+
+@pytest.mark.parametrize("largest", [1, 200])
+def test_few_events_have_no_trial(largest, set_limits, rng, boosted):
+    """Few rows, or one that outweighs all others, decide about the deviance."""
+    set_limits(ROWS_OF_TRIAL=(100, 100), FEWEST_ROWS=200)
+    X = rng.standard_normal((1000, 5))
+    y = (np.arange(1000) % (6 if largest == 1 else 2) == 0).astype(float)
+    y[0] = largest
+    model = SelfStoppingRegressor(loss="poisson", random_state=0).fit(X, y)
+    assert min(len(each.y) for each in boosted) == 800
+    assert not why_not(model)
+
+
 @pytest.mark.parametrize("cls", [SelfStoppingRegressor, SelfStoppingClassifier])
 def test_weights_of_classes_and_settings_are_those_of_the_fit(cls, small_trial, linear):
     X, y = linear

@@ -329,6 +329,19 @@ def test_targets_of_a_log_link_are_checked(loss, rng):
         loss.check_target(np.zeros((5, 1)))
 
 
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if isinstance(loss, LogLink)])
+def test_predictions_of_zero_have_a_loss(loss):
+    """Trees predict zero where a leaf has no event."""
+    target, prediction = np.array([[1e-300], [0.0], [2.0]]), np.zeros((3, 1))
+    if isinstance(loss, Gamma):
+        target[1] = 1e-300
+    value = loss.value(target, loss.predictor(prediction))
+    assert np.isfinite(value[:2]).all()
+    assert value[2] > 100
+    if not isinstance(loss, Gamma):
+        np.testing.assert_allclose(value[:2], 0, atol=1e-12)
+
+
 HAVE_OFFSETS = [
     loss for loss in LOSSES if loss.is_of_residual or getattr(loss, "power", None)
 ]
