@@ -1,6 +1,7 @@
 """Predictions with every stage of a fitted estimator."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -32,12 +33,14 @@ from .._estimator.prediction.offsets import add_offset, offset_of_rows, without_
 from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
 from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import HasStagedLoss
+from .._estimator.prediction.survival import step_functions
 from .._estimator.prediction.survival_scores import concordance
 from ..records.descriptors import recorded
 from .adapter import label_probabilities, response_of
 from .averages import MeanOfCopies
 from .data import survival_of
 from .fits import last_of
+from .survival import SignedTimes, baseline_of_held_out_rows
 
 
 def _inner_has(name):
@@ -48,6 +51,12 @@ def _inner_has(name):
         return hasattr(self.estimator if record is None else record.iterate, name)
 
     return has
+
+
+def _has_survival_functions(staged):
+    """Whether they are the estimator's own, or follow from hazard ratios."""
+    own = _inner_has("predict_survival_function")
+    return own(staged) or staged._takes_survival == SignedTimes.survival
 
 
 def _has_intervals(staged):
@@ -86,6 +95,11 @@ class PredictsByStages(HasStagedLoss):
     def _light_record(self, in_use):
         more = {name: self.record_.more[name] for name in ("info", "offset")}
         more["info"] = replace(more["info"], query_sizes=None)  # as long as X
+        has_ratios = self._takes_survival == SignedTimes.survival
+        if has_ratios and self.record_.estimates.get("cv") is not None:
+            # A stopping estimator keeps held-out rows of the chosen stage alone.
+            with suppress(ValueError):
+                more["baseline"] = self._baseline()
         return replace(super()._light_record(in_use), more=more)
 
     def _gives_sets(self):
@@ -227,11 +241,14 @@ class PredictsByStages(HasStagedLoss):
         """
         return self._predictions("decision_function", X)
 
-    @available_if(_inner_has("predict_survival_function"))
+    @available_if(_has_survival_functions)
     def predict_survival_function(
         self, X: Any, return_array: bool = False
     ) -> np.ndarray:
-        """Survival functions by the stages in use, of scikit-survival's estimators.
+        """Survival functions by the stages in use.
+
+        Estimators of scikit-survival have their own. For hazard ratios of XGBoost and
+        CatBoost the baseline hazard is Breslow's estimate from held-out predictions.
 
         Parameters
         ----------
@@ -243,15 +260,21 @@ class PredictsByStages(HasStagedLoss):
         -------
         ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
         """
-        return self._predictions(
-            "predict_survival_function", X, return_array=return_array
-        )
+        if _inner_has("predict_survival_function")(self):
+            return self._predictions(
+                "predict_survival_function", X, return_array=return_array
+            )
+        times, hazards = self._cumulative_hazards(X)
+        shares = np.exp(-hazards)
+        return shares if return_array else step_functions(times, shares, start=1.0)
 
-    @available_if(_inner_has("predict_cumulative_hazard_function"))
+    @available_if(_has_survival_functions)
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False
     ) -> np.ndarray:
-        """Cumulative hazards by the stages in use, of scikit-survival's estimators.
+        """Cumulative hazards by the stages in use.
+
+        They are those of :meth:`predict_survival_function`.
 
         Parameters
         ----------
@@ -263,9 +286,25 @@ class PredictsByStages(HasStagedLoss):
         -------
         ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
         """
-        return self._predictions(
-            "predict_cumulative_hazard_function", X, return_array=return_array
-        )
+        if _inner_has("predict_survival_function")(self):
+            return self._predictions(
+                "predict_cumulative_hazard_function", X, return_array=return_array
+            )
+        times, hazards = self._cumulative_hazards(X)
+        return hazards if return_array else step_functions(times, hazards)
+
+    def _cumulative_hazards(self, X):
+        """Times of the held-out rows, and hazards of rows (n_samples, n_times)."""
+        log_ratios = self.record_.loss.predictor(self.predict(X))
+        baseline = self._baseline()
+        return baseline.times, baseline.at(log_ratios, 0)
+
+    def _baseline(self):
+        """The baseline hazards of the stages in use, from held-out rows."""
+        baseline = self.record_.more.get("baseline")
+        if baseline is None:
+            baseline = baseline_of_held_out_rows(self.record_, self.iteration_)
+        return baseline
 
     @documented(OFFSETS)
     def staged_predict(

@@ -126,6 +126,22 @@ class SurvivalComponents(SurvivalTrees):
         return np.stack(sums[first - begin :]), former_sums
 
 
+def baseline_of_held_out_rows(record, t):
+    """The baseline hazards of stage ``t``, by Breslow's estimate from held-out rows.
+
+    On their training rows boosted trees are too sure, and so would be the hazards.
+    """
+    held_out = record.estimates.get("cv")
+    if held_out is None or held_out.prediction is None:
+        raise AttributeError(
+            "Survival functions of boosters that have none of their own need held-out "
+            "rows: set cv."
+        )
+    predictions = record.loss.predictor(np.asarray(held_out.prediction[t]))
+    weights = record.weights[np.concatenate(held_out.indices)]
+    return BaselineHazards.of(held_out.target, weights, predictions.reshape(1, -1, 1))
+
+
 class SignedTimes:
     """Boosters whose targets are times, negative where a row is censored."""
 

@@ -62,6 +62,14 @@ class StepFunction:
         return found if np.ndim(x) else float(found)
 
 
+def step_functions(times, values, start=0.0):
+    """A StepFunction for each row of values (n_samples, n_times)."""
+    functions = np.empty(len(values), dtype=object)
+    for i, row in enumerate(values):
+        functions[i] = StepFunction(times, row, start)
+    return functions
+
+
 class PredictsSurvival:
     """Survival functions of proportional hazards, and the concordance as a score.
 
@@ -129,7 +137,8 @@ class PredictsSurvival:
         ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
             Functions of time with the attributes ``x``, ``y`` and ``domain``.
         """
-        return self._functions(self._hazards(X), 0.0, return_array)
+        hazards = self._hazards(X)
+        return hazards if return_array else step_functions(self.unique_times_, hazards)
 
     def predict_survival_function(
         self, X: Any, return_array: bool = False
@@ -147,15 +156,10 @@ class PredictsSurvival:
         ndarray of StepFunction, shape (n_samples,), or (n_samples, n_times)
             Functions of time with the attributes ``x``, ``y`` and ``domain``.
         """
-        return self._functions(np.exp(-self._hazards(X)), 1.0, return_array)
-
-    def _functions(self, values, start, return_array):
+        shares = np.exp(-self._hazards(X))
         if return_array:
-            return values
-        functions, times = np.empty(len(values), dtype=object), self.unique_times_
-        for i, row in enumerate(values):
-            functions[i] = StepFunction(times, row, start)
-        return functions
+            return shares
+        return step_functions(self.unique_times_, shares, start=1.0)
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None

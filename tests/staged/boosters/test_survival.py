@@ -157,6 +157,38 @@ def test_they_stop_at_their_best_stage(name, criterion, X, y):
     assert stopping.score(X, y) > 0.6
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["xgboost", "catboost"])
+def test_survival_functions_have_hazards_of_held_out_rows(name, weighted, X, y, rng):
+    weights = rng.integers(1, 3, N_ROWS).astype(float) if weighted else np.ones(N_ROWS)
+    model = TrajectoryEarlyStoppingCV(BOOSTERS[name](), cv=FOLDS, patience=None)
+    model.fit(X, y, sample_weight=weights)
+    staged, t = model.estimator_, model.best_iter_
+    rows = np.concatenate(staged.cv_indices_)
+    held_out, new = staged.cv_prediction_path_[t], model.predict(X[:5])
+    if name == "catboost":  # logarithms of hazard ratios
+        held_out, new = np.exp(held_out), np.exp(new)
+    event, time, weights = y["cens"][rows], y["t"][rows], weights[rows]
+    times, hazard, hazards = np.unique(y["t"]), 0.0, []
+    for s in times:
+        dead = weights[event & (time == s)].sum()
+        hazard += dead / (weights * held_out)[time >= s].sum()
+        hazards.append(hazard)
+    expected = np.outer(new, hazards)
+    for found in (model, model.drop_record(), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_allclose(
+            found.predict_cumulative_hazard_function(X[:5], return_array=True),
+            expected,
+            rtol=1e-5,
+        )
+        function = found.predict_survival_function(X[:5])[2]
+        np.testing.assert_allclose(function(times), np.exp(-expected[2]), rtol=1e-5)
+        assert function(0) == 1
+    without_folds = Staged(BOOSTERS[name]()).fit(X, y)
+    with pytest.raises(AttributeError, match="need held-out rows: set cv"):
+        without_folds.predict_survival_function(X)
+
+
 @pytest.mark.parametrize("name", ["xgboost", "catboost"])
 def test_signed_times_are_survival_times(name, X, y):
     settings = {"cv": FOLDS, "patience": None}
