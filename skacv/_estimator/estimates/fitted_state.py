@@ -160,7 +160,8 @@ class HoldsRecord(SaysWhyMissing, FoldAttributes):
 
     def _gives_sets(self):
         """Whether it has prediction sets."""
-        return hasattr(self, "predict_set")
+        has_shares = self.record_.more.get("has_shares", False)
+        return hasattr(self, "predict_set") and not has_shares
 
     def _light_record(self, in_use):
         """The record without its paths, with the numbers that intervals need."""

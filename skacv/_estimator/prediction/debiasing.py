@@ -301,6 +301,11 @@ def check_can_debias(fitted):
         raise ValueError(
             "Debiased coefficients are not available for more than two classes."
         )
+    if fitted.record_.more.get("has_shares", False):
+        raise ValueError(
+            "Debiased coefficients are of labels, and not available if y has shares of "
+            "classes."
+        )
     if fitted.record_.data is None:
         fitted._check_has_record()
         raise ValueError(

@@ -1,6 +1,7 @@
 """Classifiers with a recorded trajectory."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..data.labels import (
     probabilities_of,
     targets_of,
 )
+from ..data.shares import Shares, check_has_classes, share_of_labels, shares_of
 from ..data.training_data import EncodedTarget, validate_samples
 from ..devices import of_rows
 from ..docstrings import SETS, documented
@@ -33,6 +35,9 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     def _encode_samples(self, X, y, sample_weight, offset=None):
         """Validated samples, and their classes as the loss needs them."""
+        shares = shares_of(y, one_hot=True)
+        if shares is not None:
+            return self._encode_shares(X, shares, sample_weight, offset)
         samples = validate_samples(self, X, y, sample_weight)
         classes, label = classes_of(self, samples.y)
         class_weight = class_weights(
@@ -43,9 +48,42 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         if offset is not None:
             samples.without_offset(loss, offset)  # no loss of classes has one
         weights = samples.weights * class_weight[label]
-        return samples, EncodedTarget(
-            loss, target, weights, False, {"classes_": classes}
-        )
+        names = {"classes_": classes}
+        return samples, EncodedTarget(loss, target, weights, False, names)
+
+    def _encode_shares(self, X, shares, sample_weight, offset=None):
+        """Validated samples of which y has the shares of classes, as the loss needs it.
+
+        A row counts as one of each class would, with weights that are its shares.
+        """
+        samples = validate_samples(self, X, shares.likeliest, sample_weight)
+        classes, weights = shares.classes, samples.weights
+        values = shares.values[samples.rows]
+        Shares(values, classes).check_has_all(weights)
+        class_weight = self.class_weight
+        if isinstance(class_weight, str):  # "balanced"
+            totals = weights @ values
+            class_weight = totals.sum() / (len(classes) * totals)
+        else:
+            ones = np.ones(len(classes))
+            class_weight = class_weights(class_weight, classes, classes, ones)
+        check_class_weights(class_weight, classes)
+        values = values * class_weight
+        factors = values.sum(axis=1)
+        values /= np.where(factors > 0, factors, 1.0)[:, None]
+        loss = self._class_loss(len(classes))
+        if loss.labels != (0.0, 1.0):
+            raise ValueError(
+                f"y has shares of classes, and {type(self).__name__} minimises the "
+                f"{loss.name} of labels: shares are for the log loss, as "
+                "TrajectoryLogisticRegression has it."
+            )
+        if offset is not None:
+            samples.without_offset(loss, offset)
+        samples = replace(samples, y=shares.of_rows(samples.rows))
+        target = values[:, 1:] if len(classes) == 2 else values
+        names = {"classes_": classes, "has_shares": True}
+        return samples, EncodedTarget(loss, target, weights * factors, False, names)
 
     def _loss_and_target(self, label, n_classes):
         """The loss and its targets, (n_rows, n_outputs), for labels 0, 1, ..."""
@@ -54,7 +92,11 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     def _outputs(self, y):
         """Fitted attributes of the outputs, known before a run."""
-        n_classes = len(classes_of(self, np.asarray(y))[0])
+        shares = shares_of(y, one_hot=True)
+        classes = (
+            classes_of(self, np.asarray(y))[0] if shares is None else shares.classes
+        )
+        n_classes = len(classes)
         return {
             "n_outputs": 1 if n_classes == 2 else n_classes,
             "is_coupled": self._class_loss(n_classes).is_coupled,
@@ -65,7 +107,20 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """Held-out predictions are decisions, which determine all others."""
         return predictor
 
+    def _labels_to_split_by(self, y):
+        shares = shares_of(y, one_hot=True)
+        return y if shares is None else shares.classes[shares.likeliest]
+
+    def _validate_target(self, y):
+        shares = shares_of(y, one_hot=True)
+        if shares is None:
+            return super()._validate_target(y)
+        check_has_classes(shares, self.classes_)
+        return shares.values
+
     def _target(self, y):
+        if y.size > len(y):  # shares
+            return y[:, 1:] if len(self.classes_) == 2 else y
         label = known_labels(y, self.classes_)
         return self._loss_and_target(label, len(self.classes_))[1]
 
@@ -73,6 +128,28 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     def _predict_from(self, response):
         return label_of(self._decision(response), self.classes_)
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Accuracy of the labels; of shares of classes, those of the predicted ones.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares of the classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        shares = shares_of(y, one_hot=True)
+        if shares is None:
+            return super().score(X, y, sample_weight)
+        return share_of_labels(shares, self.predict(X), self.classes_, sample_weight)
 
     @block_by_block
     @of_rows

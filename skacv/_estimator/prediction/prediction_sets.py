@@ -14,6 +14,11 @@ def sets_of(fitted, X, coverage, method):
     Shapes: returned (n_samples, n_classes).
     """
     check_usable(fitted)
+    if not fitted._gives_sets():
+        raise ValueError(
+            "Prediction sets need the class of every held-out row, and y has shares of "
+            "classes."
+        )
     coverage = checked_coverage(coverage)
     check_score(method)
     check_in_memory(X)

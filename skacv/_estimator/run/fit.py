@@ -61,7 +61,8 @@ class TrajectoryModel(CallbackSupportMixin, RecordsTrajectory, BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data, in float32 or float64. Sparse matrices are not densified.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; several only if the class supports them.
+            Targets; several only if the class supports them. Labels of classes, or with
+            a log loss their :doc:`shares </guide/classification>` in every row.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights of the rows. Rows with weight zero are ignored.
         **params : dict

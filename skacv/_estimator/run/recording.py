@@ -217,6 +217,10 @@ class RecordsTrajectory(HoldsRecord):
         """Targets that are passed besides rows, checked: labels or numbers."""
         return validate_target(y, is_classifier(self))
 
+    def _labels_to_split_by(self, y):
+        """Targets as splitters read them."""
+        return y
+
     def _target(self, y):
         """Targets as the loss takes them, (n_samples, n_outputs)."""
         return y.astype(np.float64, copy=False).reshape(len(y), -1)

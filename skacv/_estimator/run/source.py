@@ -138,7 +138,7 @@ class ArraySource(Source):
             check_loo(model.loo, len(self.samples.rows))
         folds, groups = [], None
         if model.cv is not None or params:
-            y = on_host(self.y)
+            y = model._labels_to_split_by(on_host(self.y))
             folds, groups = list_folds(model, self.X, y, self.samples, params)
         data, folds = model._data_of(task, self.samples, self.encoded, folds)
         return data, folds, groups

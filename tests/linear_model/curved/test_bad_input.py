@@ -26,7 +26,7 @@ def counts_below_zero(y):
     [
         ("binary", lambda y: np.full(len(y), "yes"), "only one class"),
         ("svc", lambda y: np.full(len(y), "yes"), "only one class"),
-        ("binary", lambda y: np.linspace(0, 1, len(y)), "[Uu]nknown label type"),
+        ("binary", lambda y: np.linspace(0, 2, len(y)), "[Uu]nknown label type"),
         ("poisson", counts_below_zero, "negative"),
         ("poisson", np.zeros_like, "zero"),
         ("gamma", lambda y: np.where(y > 1, y, 0), "needs positive targets"),
