@@ -224,6 +224,7 @@ def stopped() -> TrajectoryEarlyStoppingCV:
     fitted = assert_type(model.fit(X, Y), TrajectoryEarlyStoppingCV)
     print(fitted.best_iter_, fitted.best_score_, fitted.results_, fitted.coef_)
     intervals: NDArray[Any] = fitted.predict_interval(X[:3], 0.9)
+    intervals = fitted.predict_quantiles(X[:3], [0.05, 0.95])
     error: float = fitted.score(X, Y)
     print(fitted.predict(X), intervals, error, fitted.at_iteration(3).coef_)
     held_out: NDArray[Any] = fitted.held_out_prediction_

@@ -69,6 +69,13 @@ ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
     Lower and upper ends, in units of y; with several coverages (n_samples, 2,
     n_coverages) or (n_samples, n_targets, 2, n_coverages).
 """)
+LEVELS = entries("""
+levels : array-like of shape (n_levels,), default=(0.05, 0.5, 0.95)
+    Nominal probabilities, between 0 and 1, that the target of an unseen row is at most
+    the quantile.
+ndarray of shape (n_samples, n_levels) or (n_samples, n_targets, n_levels)
+    In units of y. At a higher level a quantile is never smaller.
+""")
 # Regressors, in fit and for new rows.
 OFFSETS = {
     "offset": """\

@@ -12,7 +12,8 @@ from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
 from .._estimator.data.labels import indicator_of, label_of
 from .._estimator.devices import is_movable
-from .._estimator.docstrings import INTERVALS, OFFSETS, SETS, documented
+from .._estimator.docstrings import INTERVALS as OF_INTERVALS
+from .._estimator.docstrings import LEVELS, OFFSETS, SETS, documented
 from .._estimator.estimates.fitted_state import drop_record_of
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._estimator.prediction.offsets import given, offset_of_rows, without_offset
@@ -21,11 +22,7 @@ from .._names import did_you_mean
 from ..optim.losses import Loss
 from ..optim.namespaces import to_device_of, to_numpy
 from ..risk.held_out_rows import HeldOutResiduals
-from ..risk.intervals import (
-    checked_coverage,
-    intervals_around,
-    sizes_by_prediction,
-)
+from ..risk.intervals import INTERVALS, QUANTILES, checked_coverage, sizes_by_prediction
 from ..risk.prediction_sets import HeldOutScores, check_score, sets_around
 from .members import tags_of
 
@@ -266,7 +263,7 @@ class BlendedRegressor(RegressorMixin, Blend):
             mean = mean + float(weight) * getattr(fitted, name)
         return mean
 
-    @documented(INTERVALS, OFFSETS)
+    @documented(OF_INTERVALS, OFFSETS)
     @takes_coverage
     def predict_interval(self, X, coverage=0.9, method="auto", offset=None):
         """Prediction intervals from the held-out residuals of the blend.
@@ -292,19 +289,45 @@ class BlendedRegressor(RegressorMixin, Blend):
             If coverage is not in (0, 1), if there are too few rows for it, or if the
             blend has no residuals, or none by that method.
         """
+        return self._ends_at(INTERVALS, X, coverage, method, offset)
+
+    @documented(LEVELS, OFFSETS)
+    def predict_quantiles(
+        self, X, levels=(0.05, 0.5, 0.95), method="auto", offset=None
+    ):
+        """Quantiles of the target from the held-out residuals of the blend.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {levels}
+        method : {"auto", "scaled", "cv", "loo"}, default="auto"
+            As in :meth:`predict_interval`.
+        {new_offset}
+
+        Returns
+        -------
+        {ndarray}
+
+        Raises
+        ------
+        ValueError
+            If a level is not in (0, 1), if there are too few rows for it, or if the
+            blend has no residuals, or none by that method.
+        """
+        return self._ends_at(QUANTILES, X, levels, method, offset)
+
+    def _ends_at(self, form, X, shares, method, offset):
+        """Ends of intervals, or quantiles, of a form."""
         check_is_fitted(self)
         check_in_memory(X)
-        coverage = checked_coverage(coverage)
+        shares = form.checked(shares)
         held_out = self._held_out_by(method)
         predictions, sizes = to_numpy(self.predict(X, **given(offset))), None
         if method != held_out.method:
             sizes = sizes_by_prediction(held_out.rows, predictions)
-        return _to_device(
-            intervals_around(
-                predictions, held_out.rows, coverage, held_out.loss, sizes
-            ),
-            X,
-        )
+        ends = form.of_rows(predictions, held_out.rows, shares, held_out.loss, sizes)
+        return _to_device(ends, X)
 
     def _held_out_by(self, method):
         """The held-out rows for a method of intervals."""

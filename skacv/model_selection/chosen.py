@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._estimator.data.queries import SCORES_ORDER, is_ranker
 from .._estimator.delegation import class_of, delegated, fitted_part, last_step
-from .._estimator.docstrings import INTERVALS, OFFSETS, SETS, documented
+from .._estimator.docstrings import INTERVALS, LEVELS, OFFSETS, SETS, documented
 from .._estimator.prediction.offsets import given
 
 # Regressors have intervals, classifiers sets.
@@ -226,6 +226,43 @@ class ChosenIterate:
         ValueError
             If coverage is not in (0, 1), there are too few rows for it, or the
             estimator was fitted without what the method needs.
+        """
+
+    @delegated(_estimator_has)
+    @documented(LEVELS, OFFSETS)
+    def predict_quantiles(
+        self,
+        X: Any,
+        levels: ArrayLike = (0.05, 0.5, 0.95),
+        method: str = "auto",
+        offset: ArrayLike | float | None = None,
+    ) -> np.ndarray:
+        """Quantiles of the target by the chosen iterate, from held-out residuals.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {levels}
+        method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
+            As in :meth:`predict_interval`.
+        {new_offset}
+
+        Returns
+        -------
+        {ndarray}
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            If a level is not in (0, 1), there are too few rows for it, or the estimator
+            was fitted without what the method needs.
+
+        See Also
+        --------
+        SelfStoppingQuantileRegressor : Models of the quantiles themselves, each stopped
+            by its pinball loss.
         """
 
     @delegated(_estimator_has)

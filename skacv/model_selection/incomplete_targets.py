@@ -27,8 +27,9 @@ from .._estimator.data.checks import (
     validate_weights,
 )
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.docstrings import INTERVALS, OFFSETS, documented
+from .._estimator.docstrings import INTERVALS, LEVELS, OFFSETS, documented
 from .._estimator.prediction.inference import as_frame
+from .._estimator.prediction.offsets import given
 from .._typing import Method
 from ..optim.namespaces import namespace_of
 from .data import survival_of_members, task_and_members
@@ -241,6 +242,28 @@ class TargetsOneByOne(RegressorMixin, BaseEstimator):
         -------
         {ndarray}
         """
+
+    @available_if(_all_have("predict_quantiles"))
+    @documented(LEVELS, OFFSETS)
+    def predict_quantiles(
+        self, X, levels=(0.05, 0.5, 0.95), method="auto", offset=None
+    ):
+        """Quantiles of the targets, each from the rows that have the target.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {levels}
+        method : str, default="auto"
+        {new_offset}
+
+        Returns
+        -------
+        {ndarray}
+        """
+        settings = {"levels": levels, "method": method, **given(offset)}
+        parts = [one.predict_quantiles(X, **settings) for one in self.estimators_]
+        return side_by_side([part.reshape(len(part), -1) for part in parts])
 
     @for_every_target
     def coef_interval(self, columns=None, coverage=0.95, **settings):

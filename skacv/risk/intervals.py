@@ -21,6 +21,8 @@ beyond all of them (Lee, Barber & Willett 2023, "Distribution-free inference wit
 hierarchical data"). Several residuals of one row count as a group.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -81,20 +83,40 @@ def rank_of(coverage, n_units, name="coverage"):
     return rank
 
 
-def intervals_around(predictions, held_out, coverage, loss, sizes=None):
-    """Predictions plus and minus quantiles of the sizes of held-out residuals.
+@dataclass(frozen=True)
+class Ends:
+    """What is made of held-out residuals for a new row, at a rank of these.
 
-    Shapes: predictions (n_samples, ...); returned (n_samples, ..., 2).
+    Functions are of predictions, residuals, a rank and the spread of targets:
+    ``around`` of one prediction for every new row, ``by_replicas`` of one without each
+    held-out row. ``checked`` checks what users pass, and ``share`` names it.
     """
-    ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
-    residuals, widths = held_out.residuals, np.ones_like(predictions)
-    if held_out.predictions is not None:
-        widths = loss.spread(predictions)
-    if sizes is not None:
-        residuals, widths = residuals / sizes[0], widths * sizes[1]
-    around = partial(around_predictions, units=held_out.units)
-    ends = ends_of(around, predictions, residuals, ranks, widths)
-    return shaped(np.clip(ends, *loss.target_range), coverage)
+
+    method: str
+    share: str
+    checked: Callable
+    around: Callable
+    by_replicas: Callable
+
+    def ranks(self, shares, n_units):
+        """The rank of every share."""
+        return [rank_of(one, n_units, self.share) for one in shares.ravel().tolist()]
+
+    def of_rows(self, predictions, held_out, shares, loss, sizes=None):
+        """Predictions, and what is added to them for held-out residuals.
+
+        Shapes: predictions (n_samples, ...); returned (n_samples, ..., 2), or of
+        quantiles (n_samples, ...), with several shares on a last axis.
+        """
+        ranks = self.ranks(shares, held_out.n_units)
+        residuals, widths = held_out.residuals, np.ones_like(predictions)
+        if held_out.predictions is not None:
+            widths = loss.spread(predictions)
+        if sizes is not None:
+            residuals, widths = residuals / sizes[0], widths * sizes[1]
+        around = partial(self.around, units=held_out.units)
+        ends = ends_of(around, predictions, residuals, ranks, widths)
+        return shaped(np.clip(ends, *loss.target_range), shares)
 
 
 def shaped(ends, coverage):
@@ -203,6 +225,32 @@ def jackknife_plus(predictions, residuals, rank, spread=1.0):
     lower = ranked(predictions - width, len(residuals) + 1 - rank)
     upper = ranked(predictions + width, rank)
     return np.stack([lower, upper], axis=-1)
+
+
+def above_predictions(predictions, residuals, rank, spread=1.0, units=None):
+    """Predictions plus the residual of a rank, (n_samples, ...).
+
+    The one-sided form of :func:`around_predictions`, with shapes as there.
+    """
+    return predictions + ranked(residuals, rank, units) * spread
+
+
+def above_replicas(predictions, residuals, rank, spread=1.0):
+    """The one-sided jackknife+: a quantile of mu_{-i}(x) + r_i over rows i.
+
+    With r_i the residual itself; shapes as in :func:`jackknife_plus`.
+    """
+    return ranked(predictions + residuals[:, None] * spread, rank)
+
+
+INTERVALS = Ends(
+    "predict_interval", "coverage", checked_coverage, around_predictions, jackknife_plus
+)
+# The k-th smallest residual, with k = ceil(level (n + 1)): with a probability between
+# the level and 1 / (n + 1) more an exchangeable new one is at most as large.
+QUANTILES = Ends(
+    "predict_quantiles", "level", checked_levels, above_predictions, above_replicas
+)
 
 
 def ranked(values, rank, units=None):

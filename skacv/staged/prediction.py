@@ -26,16 +26,22 @@ from .._estimator.data.queries import (
 )
 from .._estimator.data.survival import takes_survival
 from .._estimator.delegation import class_of, fitted_part, route_metadata
-from .._estimator.docstrings import INTERVALS, OFFSETS, SETS, documented
+from .._estimator.docstrings import INTERVALS as OF_INTERVALS
+from .._estimator.docstrings import LEVELS, OFFSETS, SETS, documented
 from .._estimator.estimates.held_out import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.offsets import add_offset, offset_of_rows, without_offset
-from .._estimator.prediction.prediction_intervals import cv_plus, intervals_of
+from .._estimator.prediction.prediction_intervals import (
+    cv_plus,
+    intervals_of,
+    quantiles_of,
+)
 from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import HasStagedLoss
 from .._estimator.prediction.survival import step_functions
 from .._estimator.prediction.survival_scores import concordance
 from ..records.descriptors import recorded
+from ..risk.intervals import INTERVALS, QUANTILES
 from .adapter import label_probabilities, response_of
 from .averages import MeanOfCopies
 from .data import survival_of
@@ -453,7 +459,7 @@ class PredictsByStages(HasStagedLoss):
         return self._predictions("score", X, y, **params)
 
     @available_if(_has_intervals)
-    @documented(INTERVALS, OFFSETS)
+    @documented(OF_INTERVALS, OFFSETS)
     @takes_coverage
     def predict_interval(
         self,
@@ -505,12 +511,61 @@ class PredictsByStages(HasStagedLoss):
         check_is_fitted(self)
         self._check_no_offset("predict_interval", "predict")
         if method == "cv+":
-            if not isinstance(self.estimator_, MeanOfCopies):
-                raise ValueError("method='cv+' needs copies of folds: set keep='mean'.")
-            offset = offset_of_rows(self, X, offset, "predict_interval")
-            return cv_plus(self, self.estimator_.copies[1:], X, coverage, offset)
+            return self._by_copies(INTERVALS, X, coverage, offset)
         method = "scaled" if method == "auto" else method
         return intervals_of(self, X, coverage, method, offset)
+
+    @available_if(_has_intervals)
+    @documented(LEVELS, OFFSETS)
+    def predict_quantiles(
+        self,
+        X: Any,
+        levels: ArrayLike = (0.05, 0.5, 0.95),
+        method: str = "auto",
+        offset: ArrayLike | float | None = None,
+    ) -> np.ndarray:
+        """Quantiles of the target from the residuals of rows held out in folds.
+
+        They are one-sided forms of :meth:`predict_interval`: the k-th smallest residual
+        itself, with k = ceil(level (n + 1)), in the place of plus and minus that of a
+        size. Residuals need not be symmetric.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        {levels}
+        method : {"auto", "scaled", "cv", "cv+"}, default="auto"
+            As in :meth:`predict_interval`.
+        {new_offset}
+
+        Returns
+        -------
+        {ndarray}
+
+        Raises
+        ------
+        ValueError
+            If a level is not in (0, 1), there are too few rows for it or no folds, or
+            fit was passed an offset of the estimator. With "cv+", if fit was passed
+            groups or kept no copies.
+
+        See Also
+        --------
+        SelfStoppingQuantileRegressor : Models of the quantiles themselves.
+        """
+        check_is_fitted(self)
+        self._check_no_offset("predict_quantiles", "predict")
+        if method == "cv+":
+            return self._by_copies(QUANTILES, X, levels, offset)
+        method = "scaled" if method == "auto" else method
+        return quantiles_of(self, X, levels, method, offset)
+
+    def _by_copies(self, form, X, shares, offset):
+        """Intervals, or quantiles, from the copies of all folds."""
+        if not isinstance(self.estimator_, MeanOfCopies):
+            raise ValueError("method='cv+' needs copies of folds: set keep='mean'.")
+        offset = offset_of_rows(self, X, offset, form.method)
+        return cv_plus(form, self, self.estimator_.copies[1:], X, shares, offset)
 
     @available_if(_has_sets)
     @documented(SETS)

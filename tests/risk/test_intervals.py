@@ -10,16 +10,19 @@ import pytest
 from skacv.optim.losses import Poisson, SquaredError
 from skacv.risk.held_out_rows import HeldOutResiduals
 from skacv.risk.intervals import (
+    INTERVALS,
+    QUANTILES,
+    above_replicas,
     around_predictions,
     checked_coverage,
-    intervals_around,
+    checked_levels,
     jackknife_plus,
     rank_of,
     sizes_by_prediction,
     sizes_nearby,
 )
 
-from ..oracles import scaled_ends, size_nearby
+from ..oracles import least_with_mass, scaled_ends, size_nearby
 
 COVERAGES = ["0.01", "0.3", "0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "0.999"]
 
@@ -177,7 +180,7 @@ def test_a_row_of_a_new_group_is_covered(rng):
 
 def scaled(held_out, new, coverage, loss=None):
     sizes, loss = sizes_by_prediction(held_out, new), loss or SquaredError()
-    return intervals_around(new, held_out, checked_coverage(coverage), loss, sizes)
+    return INTERVALS.of_rows(new, held_out, checked_coverage(coverage), loss, sizes)
 
 
 @pytest.mark.parametrize("n_rows", [12, 20, 21, 150])
@@ -265,7 +268,7 @@ def test_every_fifth_of_the_prediction_is_covered(rng):
         new = slice(300, None)
         known = predictions[:300]
         held_out = HeldOutResiduals(y[:300] - known, known, None)
-        plain = intervals_around(
+        plain = INTERVALS.of_rows(
             predictions[new], held_out, checked_coverage(0.9), SquaredError()
         )
         fifths = np.array_split(np.argsort(predictions[new]), 5)
@@ -293,7 +296,93 @@ def test_rows_that_are_alike_cost_little(n_rows, most, rng):
         predictions, residuals = rng.standard_normal((2, n_rows))
         held_out = HeldOutResiduals(residuals, predictions, None)
         new = rng.standard_normal(500)
-        plain = intervals_around(new, held_out, checked_coverage(0.9), SquaredError())
+        plain = INTERVALS.of_rows(new, held_out, checked_coverage(0.9), SquaredError())
         width = np.ptp(scaled(held_out, new, 0.9), axis=1).mean()
         relative.append(width / np.ptp(plain[0]))
     assert 0.97 < np.mean(relative) < most
+
+
+# ------------------------------------------------------------------ quantiles
+
+
+def quantiles_by_hand(predictions, ratios, widths, levels, units):
+    """The residual of least size with enough mass, level by level and row by row."""
+    n_units = len(set(units))
+    found = []
+    for prediction, width in zip(predictions, widths):
+        ratio_at = [
+            least_with_mass(ratios, units, max(1, ceil(level * (n_units + 1) - 1e-9)))
+            for level in levels
+        ]
+        found.append([prediction + width * ratio for ratio in ratio_at])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("with_units", [False, True])
+def test_quantiles_by_hand(with_units, rng):
+    predictions, residuals = rng.standard_normal((2, 90))
+    residuals = np.exp(residuals)  # skew: its median is not zero
+    units = np.repeat(np.arange(30), 3) if with_units else None
+    labels = range(90) if units is None else units.tolist()
+    new, levels = rng.standard_normal(7), np.array([0.9, 0.01, 0.5])
+    held_out = HeldOutResiduals(residuals, predictions, units)
+    found = QUANTILES.of_rows(new, held_out, levels, SquaredError())
+    expected = quantiles_by_hand(new, residuals, np.ones(7), levels, labels)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    sizes = sizes_by_prediction(held_out, new)
+    found = QUANTILES.of_rows(new, held_out, levels, SquaredError(), sizes)
+    of_rows = residuals / sizes[0], sizes[1]
+    expected = quantiles_by_hand(new, *of_rows, levels, labels)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_quantiles_of_counts_are_in_units_of_their_spread(rng):
+    means, residuals = 1 + 9 * rng.random(80), rng.standard_normal(80)
+    levels = np.array([0.05, 0.9])
+    held_out = HeldOutResiduals(residuals, means, None)
+    found = QUANTILES.of_rows(means, held_out, levels, Poisson())
+    ranked = np.sort(residuals)[[ceil(0.05 * 81) - 1, ceil(0.9 * 81) - 1]]
+    expected = np.maximum(means[:, None] + np.sqrt(means)[:, None] * ranked, 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_quantiles_without_single_rows_are_the_one_sided_jackknife_plus(rng):
+    predictions, residuals = rng.standard_normal((40, 6)), rng.standard_normal(40)
+    for level in (0.1, 0.5, 0.9):
+        rank = rank_of(level, 40)
+        found = above_replicas(predictions, residuals, rank)
+        for sample, value in enumerate(found):
+            column = predictions[:, sample] + residuals
+            assert np.sum(column <= value) == rank
+            assert value in column
+
+
+def test_quantiles_cover_a_new_row_with_a_known_probability(rng):
+    """k / (n + 1) of exchangeable residuals: 20,000 draws, three standard errors."""
+    levels = np.array([0.05, 0.3, 0.9])
+    draws = np.exp(rng.standard_normal((20_000, 20)))
+    ranks = np.array([ceil(level * 20 - 1e-9) for level in levels])
+    ordered = np.sort(draws[:, :19], axis=1)
+    shares = (draws[:, 19:] <= ordered[:, ranks - 1]).mean(axis=0)
+    known = ranks / 20
+    assert (known >= levels - 1e-9).all()
+    np.testing.assert_array_less(
+        abs(shares - known), 3 * np.sqrt(known * (1 - known) / 20_000)
+    )
+    one = HeldOutResiduals(draws[0, :19], None, None)
+    found = QUANTILES.of_rows(np.zeros(1), one, levels, SquaredError())
+    np.testing.assert_array_equal(found[0], ordered[0, ranks - 1])
+
+
+@pytest.mark.parametrize(
+    "levels", [[], 0.0, [0.5, 1.0], "low", [[0.1], [0.9]], [np.nan], None]
+)
+def test_levels_are_between_0_and_1(levels):
+    with pytest.raises(ValueError, match="levels must be numbers between 0 and 1"):
+        checked_levels(levels)
+
+
+def test_too_few_rows_for_a_level_name_how_many_suffice():
+    held_out = HeldOutResiduals(np.arange(5.0), None, None)
+    with pytest.raises(ValueError, match=r"level=0\.9 needs at least 9 rows"):
+        QUANTILES.of_rows(np.zeros(1), held_out, np.array([0.9]), SquaredError())

@@ -11,12 +11,10 @@ from ...optim.blocks import MEMORY_BYTES, blocks
 from ...optim.namespaces import dtype_of, rows_in, to_numpy
 from ...risk.intervals import (
     FEWEST_ROWS,
-    checked_coverage,
+    INTERVALS,
+    QUANTILES,
     ends_of,
     held_out_sizes,
-    intervals_around,
-    jackknife_plus,
-    rank_of,
     shaped,
     sizes_by_prediction,
     smallest_size,
@@ -36,9 +34,22 @@ def intervals_of(fitted, X, coverage, method, offset=None):
 
     Shapes: returned (n_samples, 2) or (n_samples, n_targets, 2).
     """
-    offset = offset_of_rows(fitted, X, offset, "predict_interval")
+    return _ends_at(INTERVALS, fitted, X, coverage, method, offset)
+
+
+def quantiles_of(fitted, X, levels, method, offset=None):
+    """Quantiles of the target by the iterate in use.
+
+    Shapes: returned (n_samples, n_levels) or (n_samples, n_targets, n_levels).
+    """
+    return _ends_at(QUANTILES, fitted, X, levels, method, offset)
+
+
+def _ends_at(form, fitted, X, shares, method, offset):
+    """Ends of intervals, or quantiles, of a form; at shares as users pass them."""
+    offset = offset_of_rows(fitted, X, offset, form.method)
     check_usable(fitted)
-    coverage = checked_coverage(coverage)
+    shares = form.checked(shares)
     methods = interval_methods()
     names = ["auto", *methods, "scaled"]
     if method not in names:
@@ -71,13 +82,13 @@ def intervals_of(fitted, X, coverage, method, offset=None):
         held_out = held_out_rows(fitted, fitted.record_[estimate.name])
     # And the intervals.
     if source == "jackknife+":
-        ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
-        ends = _jackknife_plus(fitted, new_rows(fitted, X), held_out, ranks, offset)
-        return shaped(np.clip(ends, *fitted._loss.target_range), coverage)
+        rows = new_rows(fitted, X)
+        ends = _by_replicas(form, fitted, rows, held_out, shares, offset)
+        return shaped(np.clip(ends, *fitted._loss.target_range), shares)
     predictions, sizes = fitted.predict(X, **given(offset)), None
     if method == "scaled":
         sizes = _expected_sizes(fitted, X, predictions, held_out, source)
-    return intervals_around(predictions, held_out, coverage, fitted._loss, sizes)
+    return form.of_rows(predictions, held_out, shares, fitted._loss, sizes)
 
 
 def _methods_for(fitted):
@@ -180,9 +191,9 @@ def select_kept_columns(fitted, samples, X):
     return rows, data.columns.apply(X)
 
 
-def _jackknife_plus(fitted, X, held_out, ranks, offset):
-    """Ends for every rank, (n_samples, 2, n_ranks) or for several targets."""
-    loss = fitted._loss
+def _by_replicas(form, fitted, X, held_out, shares, offset):
+    """Ends at every share, from linear models without each held-out row."""
+    loss, ranks = fitted._loss, form.ranks(shares, held_out.n_units)
 
     def predict(coef, intercept, block):
         predictor = fitted._product(X[block, :], coef.T).T + intercept[:, None]
@@ -197,13 +208,15 @@ def _jackknife_plus(fitted, X, held_out, ranks, offset):
     )
     size = 2 * dtype_of(X).itemsize * len(held_out.residuals)
     row_blocks = blocks(X.shape[0], size, MEMORY_BYTES)
-    return _ends_by_replicas(replicas, row_blocks, held_out, ranks, loss)
+    form = form.by_replicas
+    return _ends_by_replicas(form, replicas, row_blocks, held_out, ranks, loss)
 
 
-def _ends_by_replicas(replicas, row_blocks, held_out, ranks, loss):
+def _ends_by_replicas(form, replicas, row_blocks, held_out, ranks, loss):
     """Ends from what the replica without each held-out row predicts for new rows."""
     # ``replicas`` has a function for every target, of a block of new rows to arrays
-    # (n_held_out, n_block). Returned are (n_samples[, n_targets], 2, n_ranks).
+    # (n_held_out, n_block). Returned are (n_samples[, n_targets], 2, n_ranks), or
+    # without the axis of ends for quantiles.
     residuals, spread = held_out.residuals, np.ones_like
     if held_out.predictions is not None:
         spread = loss.spread
@@ -214,18 +227,19 @@ def _ends_by_replicas(replicas, row_blocks, held_out, ranks, loss):
         for block in row_blocks:
             without_row = predict(block)
             widths = spread(without_row)
-            ends_of_block = ends_of(
-                jackknife_plus, without_row, of_target, ranks, widths
-            )
+            ends_of_block = ends_of(form, without_row, of_target, ranks, widths)
             by_block.append(ends_of_block)
         ends.append(np.concatenate(by_block))
     return np.stack(ends, axis=1) if residuals.ndim > 1 else ends[0]
 
 
-def cv_plus(fitted, copies, X, coverage, offset=None):
-    """CV+ intervals from the copies of all folds, (n_samples[, n_targets], 2)."""
+def cv_plus(form, fitted, copies, X, shares, offset=None):
+    """CV+ intervals from the copies of all folds, (n_samples[, n_targets], 2).
+
+    Or quantiles, if ``form`` is theirs, without the axis of ends.
+    """
     check_usable(fitted)
-    coverage = checked_coverage(coverage)
+    shares = form.checked(shares)
     if fitted.record_.groups is not None:
         raise ValueError(
             "method='cv+' treats rows one by one, but fit was passed groups: use "
@@ -243,11 +257,11 @@ def cv_plus(fitted, copies, X, coverage, offset=None):
         lambda block, values=values: values[fold, block]
         for values in np.moveaxis(by_target, 2, 0)
     )
-    ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
+    ranks = form.ranks(shares, held_out.n_units)
     size = 2 * predictions.itemsize * len(fold)
-    row_blocks = blocks(n_samples, size, MEMORY_BYTES)
-    ends = _ends_by_replicas(replicas, row_blocks, held_out, ranks, fitted._loss)
-    return shaped(np.clip(ends, *fitted._loss.target_range), coverage)
+    of_rows = blocks(n_samples, size, MEMORY_BYTES), held_out, ranks, fitted._loss
+    ends = _ends_by_replicas(form.by_replicas, replicas, *of_rows)
+    return shaped(np.clip(ends, *fitted._loss.target_range), shares)
 
 
 def interval_methods():

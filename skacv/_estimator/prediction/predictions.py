@@ -17,12 +17,12 @@ from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validate_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validate_samples
 from ..devices import convert_to, of_rows
-from ..docstrings import INTERVALS, OFFSETS, documented
+from ..docstrings import INTERVALS, LEVELS, OFFSETS, documented
 from ..estimates.left_out import coefficients_without_rows
 from ..parameters import takes_coverage
 from ..run.recording import RecordsTrajectory
 from .offsets import add_offset, offset_of_rows, without_offset
-from .prediction_intervals import intervals_of
+from .prediction_intervals import intervals_of, quantiles_of
 from .scores import score_of
 
 
@@ -447,3 +447,51 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         (3, 2, 2)
         """
         return intervals_of(self, X, coverage, method, offset)
+
+    @documented(LEVELS, OFFSETS)
+    @of_rows
+    def predict_quantiles(
+        self,
+        X: Any,
+        levels: ArrayLike = (0.05, 0.5, 0.95),
+        method: str = "auto",
+        offset: ArrayLike | float | None = None,
+    ) -> np.ndarray:
+        """Quantiles of the target by the iterate in use, from held-out residuals.
+
+        They are one-sided forms of :meth:`predict_interval`: the k-th smallest residual
+        itself, with k = ceil(level (n + 1)), in the place of plus and minus that of a
+        size. Residuals need not be symmetric.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        {levels}
+        method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
+            As in :meth:`predict_interval`.
+        {new_offset}
+
+        Returns
+        -------
+        {ndarray}
+
+        Raises
+        ------
+        ValueError
+            If a level is not in (0, 1), there are too few rows for it, or the estimator
+            was fitted without what the method needs.
+
+        See Also
+        --------
+        SelfStoppingQuantileRegressor : Models of the quantiles themselves.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skacv import IterativeRidge
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = IterativeRidge(alpha=0.0, loo=True).fit(X, y)
+        >>> model.predict_quantiles(X[:3], levels=[0.1, 0.9]).shape
+        (3, 2)
+        """
+        return quantiles_of(self, X, levels, method, offset)

@@ -241,6 +241,21 @@ class TablePipeline(Pipeline):
         """
 
     @_of_last_step
+    def predict_quantiles(self, X: Any, **params: Any) -> np.ndarray:
+        """Quantiles of the target by the last step.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        **params : dict
+            ``levels`` and ``method``, as in :meth:`TrajectoryLasso.predict_quantiles`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_levels) or (n_samples, n_targets, n_levels)
+        """
+
+    @_of_last_step
     def predict_set(self, X: Any, **params: Any) -> np.ndarray:
         """Prediction sets of the last step.
 
