@@ -30,6 +30,7 @@ from matplotlib.text import Text  # noqa: E402
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = {
     "plot_boosting": {"n_rows": 80, "n_splits": 1},
+    "plot_claims": {"n_rows": 1000, "n_repeats": 1},
     "plot_l1_support": {"n": 30, "p": 40, "values": (0.1, 0.5), "max_iter": 100},
     "plot_loo_bound": {"sizes": (60, 120)},
     "plot_batch_size": {"n": 60, "sizes": (4, 60), "max_iter": 5},

@@ -606,6 +606,28 @@ def claims_of_double_descent(shown):
     assert (stopped[counts >= 100] < 1.2 * stopped.min()).all()
 
 
+def claims_of_claims(shown):
+    tables = tables_of(shown.printed)
+    frequency = tables["claim frequency, beyond the truth"]
+    severity = tables["claim severity, beyond the truth"]
+    (everyone,), (grid,), (lasso,), (blend,) = frequency.values()
+    assert "grid search" in list(frequency)[1]
+    assert lasso == about(grid, 0.1)
+    assert blend < min(grid, lasso) < 0.6 * everyone
+    (everyone,), (grid,), (stopped,) = severity.values()
+    assert stopped < 1.02 * grid < 0.7 * everyone
+    left, right = shown.axes
+    lines = lines_of(left)
+    for name in ("held-out rows of folds", "other policies"):
+        path = lines[name]
+        assert 0 < path.argmin() < len(path) - 1
+        assert path.min() < 0.7 * path[20]
+        assert path[-1] > path.min()
+    training = lines["training rows"]
+    assert training[-1] == training.min()
+    assert len(right.containers) == 2
+
+
 CLAIMS = {
     "plot_boosting": claims_of_boosting,
     "plot_stopping_matters": claims_of_stopping_matters,
@@ -616,6 +638,7 @@ CLAIMS = {
     "plot_noisy_digits": claims_of_noisy_digits,
     "plot_kernel_probabilities": claims_of_kernel_probabilities,
     "plot_survival": claims_of_survival,
+    "plot_claims": claims_of_claims,
     "plot_frozen_features": claims_of_frozen_features,
     "plot_one_pass": claims_of_one_pass,
     "plot_which_estimate": claims_of_which_estimate,
