@@ -19,6 +19,7 @@ from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_off
 from .._names import did_you_mean
 from ..staged import Staged
+from ..staged.begin import fit_params_of
 from ..staged.fits import last_of
 from .class_weights import check_members_are_weighed_once
 from .failures import Failed, attempt, name_of, raise_first
@@ -171,7 +172,7 @@ def clone_with(estimator, params):
 def check_has_no_offset(candidate):
     """Raise if a parameter of fit is an offset, which ``predict`` leaves out."""
     staged = candidate.model
-    offset = staged._fit_params(staged._adapter(), candidate.fit_params).offset
+    offset = fit_params_of(staged, staged._adapter(), candidate.fit_params).offset
     if offset is not None:
         raise ValueError(
             f"rule='blend' averages predictions without {offset}, which fit passes to "

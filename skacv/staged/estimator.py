@@ -2,20 +2,14 @@
 
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import GroupKFold, check_cv
-from sklearn.pipeline import Pipeline
-from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import (
     CallbackSupportMixin,
@@ -23,55 +17,24 @@ from .._compat import (
     Interval,
     StrOptions,
     _fit_context,
-    _num_samples,
-    _safe_indexing,
-    has_callbacks,
     validate_parameters,
     with_callbacks,
 )
-from .._estimator.data.checks import (
-    frame_of_arrow,
-    names_infinite_columns,
-    sum_duplicates,
-    target_array,
-)
-from .._estimator.data.queries import (
-    check_folds_of_queries,
-    is_ranker,
-    rows_by_query,
-    sizes_by_row,
-)
-from .._estimator.delegation import class_of, route_metadata, samplers_of
-from .._estimator.estimates.folds import folds_of, splitter_of
+from .._estimator.data.checks import names_infinite_columns
+from .._estimator.data.queries import is_ranker
+from .._estimator.delegation import class_of
 from .._estimator.parameters import set_parameters
 from .._estimator.run.advice import INSTEAD
 from .._estimator.run.progress import advance
 from .._estimator.run.recording import RecordsTrajectory
 from ..optim.losses import Loss
 from ..records.run import Run
-from ..risk.held_out_rows import drawn_units
 from .adapter import staged_adapter_of
 from .adapters import CAN_BE_STAGED, PerOutput
-from .averages import MeanClassifier, MeanFit, MeanRanker, MeanRegressor
-from .bag import FEWEST_LEFT_OUT, OutOfBag
-from .data import (
-    FitParams,
-    check_data,
-    check_enough,
-    check_has_all,
-    check_targets_of_folds,
-    params_by_step,
-    survival_of,
-)
-from .evaluation import Evaluation
-from .fits import FormerFits, StagedFit, clone_estimator, last_of
+from .begin import begin_run
+from .fits import FormerFits, clone_estimator, last_of
 from .prediction import PredictsByStages
-from .run import StagedRun
 from .terms import StagedTerms
-
-# The loss on the training rows is a mean over at most so many of them: its standard
-# error is 1% of the spread of their losses.
-MOST_TRAINING_ROWS = 10_000
 
 
 class Staged(
@@ -361,174 +324,7 @@ class Staged(
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
         with names_infinite_columns(X):
-            return self._begin_run(adapter, X, y, params, growth, former, measure)
-
-    def _begin_run(self, adapter, X, y, params, growth, former, measure):
-        """A run of which no stage has been evaluated."""
-        passed, X = (X, y), frame_of_arrow(X)
-        y_passed = survival_of(y, adapter) if adapter.survival else target_array(y)
-        queries = None
-        if measure is not None and not adapter.ranks:
-            raise ValueError(
-                f"measure={measure!r} judges rankers, and "
-                f"{type(adapter.estimator).__name__} is none."
-            )
-        if adapter.ranks:
-            params = rows_by_query(X, params, type(adapter.estimator).__name__)
-            queries = params["groups"]
-            if self.cv is None:
-                del params["groups"]
-        of_fit = self._fit_params(adapter, params)
-        if queries is not None:
-            check_keeps_queries(self.estimator)
-            of_fit.last["qid"] = queries
-        row_weights = of_fit.last.get("sample_weight")
-        info, y = check_data(self, adapter, X, y_passed, row_weights)
-        if queries is not None:
-            loss = adapter.query_loss(measure) if measure else info.loss
-            info = replace(info, loss=loss, query_sizes=sizes_by_row(queries))
-        if last_of(self.estimator) is self.estimator:
-            adapter.warn_of_small_numbers(X, y)
-        # The splitter, and parameters of its split and of fit.
-        of_split = params
-        if not get_config()["enable_metadata_routing"]:
-            of_split = {"groups": params["groups"]} if "groups" in params else {}
-        splitter, of_split, groups = splitter_of(self, y_passed, of_split)
-        of_fit = of_fit.check(_num_samples(y))
-        # Targets and weights in the losses.
-        classes, loss = info.row_classes, info.loss
-        weights = of_fit.last.get("sample_weight")
-        if weights is None:
-            weights = np.ones(_num_samples(y))
-        # No fit has rows of weight zero: bins, leaves and draws would count them.
-        is_fitted = weights > 0
-        takes_weights = has_fit_parameter(last_of(self.estimator), "sample_weight")
-        if not takes_weights and np.ptp(weights[is_fitted]) == 0:
-            of_fit.last.pop("sample_weight", None)  # it says no more than which rows
-        if classes is not None:
-            of_fitted = np.ravel(y)[is_fitted], weights[is_fitted]
-            by_class = adapter.class_weights(classes, *of_fitted)
-            weights = weights * by_class[np.searchsorted(classes, np.ravel(y))]
-        if queries is not None:  # means over rows are means over queries then
-            weights = weights / info.query_sizes
-        target = info.target_of(y)
-        rows = np.arange(len(target))
-        loss.check_target(target)
-        evaluated_on = target, weights, classes
-        evaluation, splits, folds, bag = None, [], [], None
-        training_rows = rows[is_fitted]
-        if len(rows) > MOST_TRAINING_ROWS:
-            of_weight, units = np.flatnonzero(weights), None
-            if queries is not None:
-                units = np.unique(queries[of_weight], return_inverse=True)[1]
-            drawn, _ = drawn_units(len(of_weight), units, MOST_TRAINING_ROWS)
-            training_rows = of_weight[drawn]
-        training = Evaluation(loss, [(rows, training_rows)], *evaluated_on, False)
-        if splitter is not None:
-            check_enough(y)
-            drawn = list(splitter.split(X, y_passed, **of_split))
-            if queries is not None:
-                drawn = check_folds_of_queries(drawn, queries)
-            of_weight = folds_of(drawn, np.where(weights > 0, rows, -1))
-            for (fitted, _), (_, held_out) in zip(drawn, of_weight):
-                fitted = rows[fitted]
-                splits.append((fitted[is_fitted[fitted]], held_out))
-            check_targets_of_folds(loss, target, of_weight)
-            evaluation = Evaluation(loss, splits, *evaluated_on, True, groups)
-        # The fits, of all rows and of every fold.
-        X, y = indexable(sum_duplicates(X), y)
-        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
-            y = column_or_1d(y, warn=True)
-        offset = of_fit.offset and of_fit.last[of_fit.offset].reshape(len(target), -1)
-
-        def begin(y, params, held_out, rows, fold=None):
-            held_out_of = (
-                None if part is None else _safe_indexing(part, held_out)
-                for part in (X, offset)
-            )
-            of_rows = X, y, params, *held_out_of, rows, classes, fold
-            return StagedFit.begin(self.estimator, adapter, *of_rows)
-
-        def begin_on(fitted, held_out, fold=None):
-            y_fitted = _safe_indexing(y, fitted)
-            return begin(y_fitted, of_fit.rows(fitted), held_out, fitted, fold)
-
-        if former is not None:
-            main = former.main
-        elif is_fitted.all():
-            main = begin(y, of_fit, training_rows, None)
-        else:
-            main = begin_on(rows[is_fitted], training_rows)
-        if classes is not None and main.y is not y:  # a sampler has made it
-            check_has_all(classes, main.y)
-        if self._is_judged_out_of_bag(adapter, splitter, offset, weights[is_fitted]):
-            held_out = evaluation.rows, evaluation.constant()
-            bag = OutOfBag.of(main, X, rows[is_fitted], *held_out)
-        else:
-            for number, split in enumerate(splits):
-                fit = former and former.take(split)
-                if fit is None:
-                    fit = begin_on(*split, number)
-                folds.append(replace(fit, fold=number))
-        mean_of = None
-        if self.keep == "mean" and adapter.survival:
-            raise ValueError(
-                "keep='mean' averages predictions, and hazard ratios of several fits "
-                "have no common unit: use keep='model'."
-            )
-        if self.keep == "mean":
-            if not folds:
-                raise ValueError(
-                    "keep='mean' averages over the copies of the folds: set cv."
-                )
-            kind = MeanClassifier if is_classifier(self) else MeanRegressor
-            kind = MeanRanker if adapter.ranks else kind
-            mean_of = partial(MeanFit, kind=kind, classes=classes)
-        # Whoever follows a run may ask for any stage.
-        is_followed = self.verbose or has_callbacks(self)
-        if is_followed or not (folds and adapter.keeps_all):
-            growth = "all"
-        return StagedRun(
-            # Its estimator may be given other parameters while the run goes on.
-            adapter=type(adapter)(adapter.clone_estimator()),
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-            passed=(*passed, params.get("sample_weight")),
-            y=y,
-            main=main,
-            folds=folds,
-            others=former.folds if former else [],
-            bag=bag,
-            training=training,
-            evaluation=evaluation,
-            offset=of_fit.offset,
-            info=info,
-            mean_of=mean_of,
-            growth_of_model=growth,
-        )
-
-    def _is_judged_out_of_bag(self, adapter, splitter, offset, weights):
-        """Whether members that have not drawn a row predict it, not fits of folds."""
-        # Steps of a pipeline have seen the rows; unequal weights may be the odds of
-        # drawing them.
-        is_alone = last_of(self.estimator) is self.estimator and offset is None
-        is_free = getattr(splitter, "is_default", False) and self.keep == "model"
-        if not (is_alone and is_free) or np.ptp(weights) > 0:
-            return False
-        return adapter.n_left_out(len(weights)) >= FEWEST_LEFT_OUT
-
-    def _fit_params(self, adapter, params):
-        """Parameters of the estimator's ``fit`` among those of this one."""
-        if get_config()["enable_metadata_routing"]:
-            last = route_metadata(self, "fit", "estimator", "fit", params)
-        else:
-            last = dict(params)
-            last.pop("groups", None)
-        before = {}
-        if isinstance(self.estimator, Pipeline):
-            before, last = params_by_step(self.estimator, last)
-        offset = adapter.offset if last.get(adapter.offset) is not None else None
-        return FitParams(before, last, None, offset, adapter.of_columns)
+            return begin_run(self, adapter, X, y, params, growth, former, measure)
 
     def get_metadata_routing(self) -> Any:
         """Metadata routing of this object: fit passes on to the estimator and folds.
@@ -564,15 +360,6 @@ class Staged(
             of_classes.multi_label &= self._held_out_response == "predict_proba"
             of_target.multi_output = of_classes.multi_label
         return tags
-
-
-def check_keeps_queries(estimator):
-    """Raise if samplers before a ranker take rows out of queries."""
-    for name, step in samplers_of(estimator):
-        raise ValueError(
-            f"The step {name!r} ({type(step).__name__}) changes rows, and a ranker "
-            "needs whole queries: leave it out."
-        )
 
 
 def as_staged(estimator, n_jobs=None):

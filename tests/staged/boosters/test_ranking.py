@@ -275,7 +275,7 @@ def test_one_fold_has_a_standard_error_over_queries():
 
 def test_training_losses_are_of_whole_queries(monkeypatch):
     X, y, query, _ = table()
-    monkeypatch.setattr("skacv.staged.estimator.MOST_TRAINING_ROWS", 60)
+    monkeypatch.setattr("skacv.staged.begin.MOST_TRAINING_ROWS", 60)
     model = Staged(booster("LGBMRanker")).fit(X, y, qid=query)
     assert 0 <= model.train_path_[-1] < model.train_path_[0] < 1
 
