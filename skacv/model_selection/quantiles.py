@@ -35,6 +35,7 @@ from ..risk.intervals import (
     ranked,
 )
 from ..staged.estimator import Staged
+from ..staged.losses import OfSeveralLevels
 from ..tables import TableEncoder
 from .advice import names_keywords
 from .candidates import clone_with
@@ -85,7 +86,8 @@ class SelfStoppingQuantileRegressor(
         LightGBM, XGBoost or CatBoost, linear models such as
         :class:`TrajectoryQuantileRegressor`, or a Pipeline that ends in one. Its loss
         and level are set. None: a path of ridge penalties and boosted trees, for
-        expectiles the former.
+        expectiles the former. One run is for all levels if the model predicts several,
+        as XGBoost with a list as ``quantile_alpha`` and CatBoost's "MultiQuantile" do.
     levels : array-like of shape (n_levels,), default=(0.05, 0.5, 0.95)
         Between 0 and 1, each once.
     loss : {"quantile", "expectile"}, default="quantile"
@@ -106,7 +108,7 @@ class SelfStoppingQuantileRegressor(
     levels_ : ndarray of shape (n_levels,)
         The levels, in rising order.
     models_ : list of TrajectoryEarlyStoppingCV
-        The stopped model of every level.
+        The stopped model of every level, or a single one of all.
     shifts_ : ndarray of shape (n_levels,)
         What ``conformalize`` adds to every level, otherwise zero.
     held_out_prediction_ : ndarray of shape (n_samples, n_levels)
@@ -258,16 +260,19 @@ class SelfStoppingQuantileRegressor(
         if cv is not None and not (isinstance(cv, Integral) or hasattr(cv, "split")):
             cv = list(cv)  # an iterator can be read once
         losses = [LOSSES[self.loss](level) for level in levels.tolist()]
-        stopping = [self._stopping_at(loss, cv) for loss in losses]
+        # A model of several levels is one run for all.
+        runs = [OfSeveralLevels(tuple(losses))] if self._is_of_several() else losses
+        stopping = [self._stopping_at(loss, cv) for loss in runs]
         models = []
-        for level, model in zip(levels, stopping):
+        for loss, model in zip(runs, stopping):
             if self.verbose:
-                print(f"{self.loss} of level {level:g}")
+                of_run = getattr(loss, "levels", None) or [loss.level]
+                print(f"{self.loss} of level {', '.join(f'{q:g}' for q in of_run)}")
             model.fit(X, y, sample_weight, **given(offset), **params)
             for member in model.members_.values():
                 _check_has_no_offset(last_step(member)[0], type(self).__name__)
             models.append(model)
-        held_out = np.stack([model.held_out_prediction_ for model in models], axis=1)
+        held_out = np.column_stack([model.held_out_prediction_ for model in models])
         y = validate_target(y, of_classes=False).reshape(-1)
         weights = validate_weights(sample_weight, len(y))
         is_counted = ~np.isnan(held_out) & (weights > 0)[:, None]
@@ -296,6 +301,26 @@ class SelfStoppingQuantileRegressor(
         self.held_out_loss_ = np.average(of_rows, axis=1, weights=weights[rows])
         self.held_out_coverage_ = np.average(residuals <= 0, 0, weights[rows])
         return self
+
+    def _is_of_several(self):
+        """Whether the estimator predicts several levels at once; ValueError in a list.
+
+        Its own levels do not matter: it gets those of this object.
+        """
+        if self.estimator is None:
+            return False
+        is_of_several = {
+            name: isinstance(member, Staged) and bool(member._levels())
+            for name, member in self._members()
+        }
+        if isinstance(self.estimator, list) and any(is_of_several.values()):
+            names = [name for name, several in is_of_several.items() if several]
+            raise ValueError(
+                f"The members {', '.join(map(repr, names))} predict several levels at "
+                "once, which a list of members cannot: pass such an estimator alone, "
+                "or let it predict one level."
+            )
+        return any(is_of_several.values())
 
     def _stopping_at(self, loss, cv):
         """The stopping estimator of one level."""
@@ -329,7 +354,7 @@ class SelfStoppingQuantileRegressor(
         predictions = [
             to_numpy(model.predict(X, **given(offset))) for model in self.models_
         ]
-        return np.sort(np.stack(predictions, axis=1), axis=1)
+        return np.sort(np.column_stack(predictions), axis=1)
 
     def _columns_of(self, levels):
         """The columns of some levels."""
@@ -519,7 +544,8 @@ class SelfStoppingQuantileRegressor(
         """The models of all levels, level by level, best first.
 
         The columns are "level", "coverage" (the share of held-out targets at or below
-        what is kept at the level, ``held_out_coverage_``) and those of
+        what is kept at the level, ``held_out_coverage_``; both are NaN if one run is
+        for all levels) and those of
         :meth:`TrajectoryEarlyStoppingCV.leaderboard`. Scores are mean losses of the
         level, such as pinball losses.
 
@@ -539,9 +565,12 @@ class SelfStoppingQuantileRegressor(
             table = model.leaderboard()
             tables.append({name: np.array(table[name]) for name in COLUMNS})
         sizes = [len(table["member"]) for table in tables]
+        levels, shares = self.levels_, self.held_out_coverage_
+        if len(tables) < len(levels):
+            levels = shares = np.array([np.nan])
         columns = {
-            "level": np.repeat(self.levels_, sizes),
-            "coverage": np.repeat(self.held_out_coverage_, sizes),
+            "level": np.repeat(levels, sizes),
+            "coverage": np.repeat(shares, sizes),
         }
         for name in COLUMNS:
             columns[name] = np.concatenate([table[name] for table in tables])

@@ -17,6 +17,7 @@ from ..optim.losses import Gamma, Pinball, Poisson, SquaredError
 from .losses import (
     AbsoluteError,
     LogLoss,
+    OfSeveralLevels,
     WrongLabel,
     judged_by,
 )
@@ -213,15 +214,23 @@ class StagedAdapter(ABC):
     def params_of_loss(self, loss):
         """Parameters with which a regressor's stages minimise a loss of a level.
 
-        None if they cannot: it has no such loss. ``loss`` has a level, such as Pinball.
+        None if they cannot: it has no such loss. ``loss`` has a level, such as Pinball,
+        or is of several levels.
         """
-        params = self.estimator.get_params(deep=False)
+        is_of_several = isinstance(loss, OfSeveralLevels)
+        of_one = loss.losses[0] if is_of_several else loss
+        names = []
         for name, judge in self.regression.items():
-            if judge.loss is type(loss):
+            if judge.loss is type(of_one):
                 level, _ = judge.fields["level"]
-                if self.takes_parameter(level):
-                    return self.params_named(name, {level: loss.level}, params)
-        return None
+                names += [(name, level)] * self.takes_parameter(level)
+        if not names:
+            return None
+        # Where several levels have a name of their own it comes last.
+        name, level = names[-1] if is_of_several else names[0]
+        value = list(loss.levels) if is_of_several else loss.level
+        params = self.estimator.get_params(deep=False)
+        return self.params_named(name, {level: value}, params)
 
     def takes_parameter(self, name):
         """Whether the estimator has a parameter of this name."""

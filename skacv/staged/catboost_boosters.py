@@ -128,7 +128,10 @@ class CatBoost(SumsOfLeaves):
 
     def params_named(self, name, numbers, params):
         # Numbers are part of the name, such as "Quantile:alpha=0.9".
-        settings = ";".join(f"{key}={value!r}" for key, value in numbers.items())
+        settings = ";".join(
+            f"{key}={','.join(map(repr, np.atleast_1d(value).tolist()))}"
+            for key, value in numbers.items()
+        )
         key = "objective" if params.get("objective") is not None else "loss_function"
         return {key: f"{name}:{settings}"}
 

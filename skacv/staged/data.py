@@ -27,7 +27,7 @@ from .._estimator.data.survival import is_survival, ranked_times, survival_array
 from .._estimator.delegation import weights_for
 from .._warnings import warn
 from .fits import last_of, replace_last_step
-from .losses import LogLossOfLabels, WrongLabel
+from .losses import LogLossOfLabels, OfSeveralLevels, WrongLabel
 
 # Tables of CatBoost, XGBoost and LightGBM.
 LIBRARY_TABLES = "Pool", "DMatrix", "QuantileDMatrix", "Dataset"
@@ -77,7 +77,10 @@ class TargetInfo:
             y = check_array(y, dtype=np.float64, input_name="y", **settings)
             if self.query_sizes is not None:
                 return np.column_stack([y, self.query_sizes])
-            return y.reshape(len(y), -1)
+            y = y.reshape(len(y), -1)
+            if isinstance(self.loss, OfSeveralLevels):  # each has a prediction of y
+                return np.repeat(y, len(self.loss.losses), axis=1)
+            return y
         label = known_labels(y, classes)
         if self.loss == WrongLabel():
             return targets_of(label, len(classes), self.loss)
@@ -132,6 +135,11 @@ def check_data(staged, adapter, X, y, sample_weight=None):
         kind = "classifier" if has_classes else "ranker"
         raise ValueError(f"judge is for regressors, but {name} is a {kind}.")
     if not has_classes:
+        if isinstance(adapter.regression_loss(), OfSeveralLevels) and y.size > len(y):
+            raise ValueError(
+                f"{name} predicts several levels of one target, and y has {y.shape[1]} "
+                "columns: fit a model for each."
+            )
         loss = adapter.regression_loss() if staged.judge is None else staged.judge
         return TargetInfo(names, loss), y
     if y.size > len(y):

@@ -237,6 +237,12 @@ class Staged(
         is_pipeline = last_of(self.estimator) is not self.estimator
         return f"{self.estimator.steps[-1][0]}__" if is_pipeline else ""
 
+    def _levels(self):
+        """The levels of each prediction, if the estimator has several; else none."""
+        with suppress(ValueError):  # of parameters, which fit raises
+            return getattr(self._adapter().regression_loss(), "levels", ())
+        return ()
+
     def _params_of_loss(self, loss):
         params, prefix = self._adapter().params_of_loss(loss), self._prefix_of_last()
         if params is None:

@@ -31,6 +31,8 @@ class JudgedBy:
         for field, (name, default) in self.fields.items():
             value = params.get(name)
             value = default if value is None else value
+            if field == "level" and (levels := several_numbers(value)):
+                return OfSeveralLevels(tuple(map(self.loss, levels)))
             try:
                 numbers[field] = float(value)
             except (TypeError, ValueError):
@@ -41,9 +43,48 @@ class JudgedBy:
         return self.loss(**numbers)
 
 
+def several_numbers(value):
+    """The numbers of a list, or of a text with commas; none if it is a single one."""
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        numbers = tuple(map(float, parts))
+    except (TypeError, ValueError):  # a number cannot be iterated over
+        return ()
+    return numbers if len(numbers) > 1 else ()
+
+
 def judged_by(loss, **fields):
     """A JudgedBy; ``fields`` are the numbers of the loss."""
     return JudgedBy(loss, fields)
+
+
+@dataclass(frozen=True)
+class OfSeveralLevels(Loss):
+    """The mean of the losses of several levels, of which each has a prediction.
+
+    Shapes: target and predictor (n_samples, n_levels, ...), the former of equal
+    columns.
+    """
+
+    losses: tuple
+    is_of_residual = True
+
+    @property
+    def name(self):
+        """Its name in figures."""
+        return f"mean {self.losses[0].name}"
+
+    @property
+    def levels(self):
+        """The levels, in the order of the predictions."""
+        return tuple(loss.level for loss in self.losses)
+
+    def value(self, target, predictor):
+        columns = [
+            loss.value(target[:, k], predictor[:, k])
+            for k, loss in enumerate(self.losses)
+        ]
+        return np.stack(columns, axis=1)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,11 @@ def _has_intervals(staged):
         raise AttributeError(SCORES_ORDER)
     if takes_survival(staged):
         raise AttributeError("its predictions are hazards, not times")
+    if is_regressor(staged) and staged._levels():
+        raise AttributeError(
+            "it predicts several quantiles itself, and SelfStoppingQuantileRegressor "
+            "corrects these on held-out rows"
+        )
     if not is_regressor(staged):
         instead = "; it has predict_set" if hasattr(staged, "predict_set") else ""
         raise AttributeError(f"only regressors have intervals{instead}")

@@ -92,24 +92,6 @@ def test_losses_by_their_names(name, settings, loss):
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        (
-            "XGBRegressor",
-            {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9]},
-        ),
-        ("CatBoostRegressor", {"loss_function": "MultiQuantile:alpha=0.1,0.9"}),
-    ],
-    ids=named,
-)
-def test_several_quantiles_are_refused(name, settings):
-    with pytest.raises(
-        ValueError, match=r"by one loss, and .*alpha=.* specifies several"
-    ):
-        Staged(booster(name, **settings), cv=3).fit(*table())
-
-
-@pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
         ("CatBoostRegressor", {"loss_function": "Poisson"}, "y are negative"),
