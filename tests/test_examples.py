@@ -74,6 +74,7 @@ TINY = {
     },
     "plot_robust_sgd": {"share": 0.02},
     "plot_which_estimate": {"n_sizes": 4},
+    "plot_quantiles": {"n_rows": 120, "n_new": 50, "max_iter": 5, "n_repeats": 1},
     "plot_quickstart": {"n_rows": 200},
     "plot_rkhs_norm": {"sizes": (30, 60), "n_repeats": 1, "max_iter": 10},
     "plot_stopping_matters": {"n_rows": 200, "max_iter": 10, "n_splits": 1},

@@ -284,6 +284,22 @@ def claims_of_survival(shown):
     assert 0.18 < 1 - event.mean() < 0.22
 
 
+def claims_of_quantiles(shown):
+    own, shifted, medians, last, of_mean = dict(rows_of(shown.printed)[1:]).values()
+    levels = np.array(shown.names["LEVELS"])
+    for quantiles in (medians, last, of_mean):
+        assert own[4] < 0.99 * quantiles[4]
+        assert own[5] < 0.97 * quantiles[5]
+    assert own[3] == shifted[3] == 0 < last[3]
+    assert last[2] - last[0] < 0.85
+    assert (abs(shifted[:3] - levels) < 0.02).all()
+    assert abs(shifted[:3] - levels).sum() < abs(own[:3] - levels).sum()
+    lower, median, upper = (
+        int(label.split()[0]) for label in lines_of(shown.axes[1]) if "trees" in label
+    )
+    assert upper < median < lower
+
+
 def claims_of_frozen_features(shown):
     table = dict(rows_of(shown.printed))
     together, after_each_other = re.findall(r"([\d.]+) s$", shown.printed, re.MULTILINE)
@@ -639,6 +655,7 @@ CLAIMS = {
     "plot_kernel_probabilities": claims_of_kernel_probabilities,
     "plot_survival": claims_of_survival,
     "plot_claims": claims_of_claims,
+    "plot_quantiles": claims_of_quantiles,
     "plot_frozen_features": claims_of_frozen_features,
     "plot_one_pass": claims_of_one_pass,
     "plot_which_estimate": claims_of_which_estimate,

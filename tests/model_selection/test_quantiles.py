@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
+    RiskPathDisplay,
     SelfStoppingQuantileRegressor,
     SelfStoppingRegressor,
     Staged,
@@ -577,3 +578,17 @@ def test_what_is_refused(rng):
     one_sided = clone(model).set_params(levels=[0.1, 0.5]).fit(X, y)
     with pytest.raises(ValueError, match=r"two levels that are symmetric about 0\.5"):
         one_sided.predict_interval(X)
+
+
+def test_figures_name_the_pinball_loss(rng):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X, y = drawn(rng, 60)
+    for estimator in (trees(), linear()):
+        model = SelfStoppingQuantileRegressor(estimator, levels=[0.2], cv=FOLDS)
+        display = RiskPathDisplay.from_estimator(model.fit(X, y).models_[0])
+        assert "pinball loss" in display.ax_.get_ylabel()
+        assert "smoothed" not in display.ax_.get_ylabel()
+        plt.close("all")
