@@ -92,7 +92,8 @@ class TrajectoryEarlyStoppingCV(
     estimator : estimator or list of (str, estimator), default=None
         A model of skacv, a :doc:`staged model </guide/boosting>` such as boosted trees,
         a forest or a network, or a Pipeline that ends in one. A list compares several
-        members. None: the :doc:`default models </guide/portfolios>` for the ``task``.
+        members, also :doc:`without iterations </guide/portfolios>`. None: the
+        :doc:`default models </guide/portfolios>` for the ``task``.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate to minimise: "risk" (memory matrix), "loo" (leave-one-out) or "cv"
         (folds); or a scorer to maximise, by its scikit-learn name or as a callable.

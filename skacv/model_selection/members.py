@@ -18,6 +18,7 @@ from .._estimator.run.recording import (
 from ..optim.losses import SquaredError
 from ..staged.estimator import as_staged
 from ..staged.fits import clone_estimator
+from ..staged.once import as_member
 from ..staged.query_losses import parse_measure
 from .criteria import scorer_of
 from .defaults.portfolio import PORTFOLIOS
@@ -142,6 +143,9 @@ class ComposedOfMembers(Composition):
             name, member = pair
             if not isinstance(member, RecordsTrajectory):
                 member = as_staged(member, n_jobs)
+            composed = isinstance(member, ComposedOfMembers)  # which is refused
+            if isinstance(self.estimator, list) and not composed:
+                member = as_member(member)
             members.append((name, member))
         if not are_pairs:
             raise ValueError(

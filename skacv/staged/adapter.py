@@ -85,8 +85,9 @@ class StagedAdapter(ABC):
 
     # Classes of the estimators.
     classes: tuple = ()
-    # The parameter with the number of stages, under the name that the user has set.
-    count = "n_estimators"
+    # The parameter with the number of stages, under the name that the user has set, or
+    # None.
+    count: str | None = "n_estimators"
     # The name of stages in messages.
     unit = "trees"
     # Stages without an improvement after which a run ends by default. None: never.

@@ -84,6 +84,8 @@ class StagedTerms(RunTerms):
         check_enough(y)
 
     def parameters_at(self, record, t):
+        if self.adapter.count is None:
+            return {}
         return {self.model._count_name(self.adapter): t}
 
     def limit(self, record):

@@ -242,7 +242,6 @@ def test_folds_of_ones_own():
     ("estimator", "message"),
     [
         (Lasso(), "The 'estimator' of .*: use TrajectoryLasso instead"),
-        ([("mine", Lasso())], "The member 'mine' of .*: use TrajectoryLasso instead"),
         (make_pipeline(StandardScaler(), Lasso()), "the last step of the pipeline"),
         (Lasso, r"class Lasso: pass an instance, Lasso\(\)"),
     ],

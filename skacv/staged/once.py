@@ -1,0 +1,60 @@
+"""Estimators without stages, as members of comparisons: each is fitted once."""
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from .._estimator.run.recording import RecordsTrajectory
+from .adapter import StagedAdapter, label_probabilities, response_of
+from .estimator import Staged
+from .fits import last_of
+
+
+class OneFit(StagedAdapter):
+    """Any estimator: its whole fit is the only stage."""
+
+    count = None
+    unit = "fits"
+    patience = None
+    is_open_ended = False
+    n_stages = 0
+
+    def n_planned(self):
+        return 1
+
+    def grow(self, n_stages, X, y, params):
+        if not self.n_stages:
+            self.estimator.fit(X, y, **params)
+            self.n_stages = 1
+
+    def at(self, t):
+        return self.estimator
+
+    def predictions(self, X, first, last, former_sums=None):
+        values = getattr(self.estimator, response_of(self.estimator))(X)
+        if isinstance(values, list):  # of several labels in a row
+            values = label_probabilities(values, self.estimator.classes_)
+        return np.stack([values] * (last - first)), None
+
+
+class FittedOnce(Staged):
+    """An estimator without stages; its copies on folds predict their held-out rows.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor, or Pipeline that ends in one
+    cv, keep, judge, n_jobs, verbose :
+        As in :class:`Staged`.
+    """
+
+    def _adapter(self):
+        return OneFit(last_of(self.estimator))
+
+
+def as_member(estimator):
+    """An estimator without stages as FittedOnce; what is none is returned unchanged."""
+    last = last_of(estimator)
+    is_instance = hasattr(last, "get_params") and not isinstance(last, type)
+    records = isinstance(last, RecordsTrajectory)
+    if records or not is_instance or not (is_classifier(last) or is_regressor(last)):
+        return estimator
+    return FittedOnce(estimator)
