@@ -155,7 +155,7 @@ class Blend(Composition):
                 "Intervals and prediction sets need the held-out rows of a blend, "
                 "which fit does not compute and drop_record(intervals=False) drops: "
                 "use the blend that TrajectoryEarlyStoppingCV has fitted. Rows with "
-                "several labels have no prediction sets."
+                "several labels, or with shares of classes, have no prediction sets."
             )
         return self._held_out
 

@@ -87,11 +87,11 @@ class SearchData:
         return self.task == "classification"
 
     @classmethod
-    def of(cls, owner, X, y, params, forms=list_forms, offset=None, counted=None):
+    def of(cls, owner, X, y, params, forms=list_forms, offset=None, factors=None):
         """The data of a fit of a stopping estimator, checked, or an error.
 
-        ``forms`` makes of the default members what runs of each. ``counted`` says which
-        rows count, besides those of weight zero; None: all.
+        ``forms`` makes of the default members what runs of each. ``factors`` multiply
+        the weights of rows, for all members; None: ones.
         """
         begun = perf_counter()
         limit = owner.time_limit
@@ -103,9 +103,9 @@ class SearchData:
         X, y, params = read_containers(X, y, params)
         dask = is_collection(X)
         has_rows = not (dask or isinstance(X, RowSummary))
-        if counted is not None:
-            weights = validate_weights(params.get("sample_weight"), len(counted))
-            params = {**params, "sample_weight": weights * counted}
+        if factors is not None:
+            weights = validate_weights(params.get("sample_weight"), len(factors))
+            params = {**params, "sample_weight": weights * factors}
         is_default = owner.estimator is None
         task, members = task_and_members(owner, X, y)
         of_classes, offsets = task == "classification", None
@@ -136,7 +136,7 @@ class SearchData:
         rule = choose_rule(owner, members, has_rows, dask)
         if dask:
             X, y, params = read_once(members, owner.cv, X, y, params)
-        adds_weights = owner.class_weight is not None or counted is not None
+        adds_weights = owner.class_weight is not None or factors is not None
         adds_weights |= offset is not None and "sample_weight" in params
         return cls(
             X=X,

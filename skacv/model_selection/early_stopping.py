@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin, is_classifier
 from sklearn.utils import check_random_state
 
 from .._compat import (
@@ -18,6 +18,7 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
+from .._estimator.data.shares import share_of_labels, shares_of
 from .._estimator.data.training_data import replace_fitted
 from .._estimator.delegation import SaysWhyMissing, route_metadata
 from .._estimator.docstrings import OFFSETS, documented
@@ -47,6 +48,7 @@ from .incomplete_targets import (
 from .members import ComposedOfMembers
 from .report import FitReport
 from .results import ComparedResults
+from .rows_of_classes import RowsOfClasses
 from .runner import Budget, run_all
 from .select import (
     best_rows,
@@ -362,9 +364,11 @@ class TrajectoryEarlyStoppingCV(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets or labels; a matrix of 0 and 1 for several labels in a row; several
             targets for regression, NaN where a row lacks one (each target then
-            :doc:`has its own fit </guide/regression>`, in ``estimators_``); events and
-            times, as in :class:`TrajectoryCoxRegressor`. None with a
-            :class:`RowSummary`, which contains them.
+            :doc:`has its own fit </guide/regression>`, in ``estimators_``); for
+            classifiers also :doc:`shares of classes </guide/classification>`, numbers
+            that add up to one in every row, or from 0 to 1 for the second of two
+            classes; events and times, as in :class:`TrajectoryCoxRegressor`. None with
+            a :class:`RowSummary`, which contains them.
         sample_weight : array-like of shape (n_samples,) or float, default=None
             Nonnegative weights of the rows; a single number is the weight of every row.
         {offset}
@@ -387,17 +391,20 @@ class TrajectoryEarlyStoppingCV(
         """
         params = {"sample_weight": sample_weight, **params}
         targets = IncompleteTargets.of(self, X, y)
-        if targets is None:
-            return self._fit(X, y, params, offset)
-        targets.check_enough(sample_weight)
-        fitted = fit_targets(self, targets, X, params, offset)
-        return self._take_targets(fitted, targets)
+        if targets is not None:
+            targets.check_enough(sample_weight)
+            fitted = fit_targets(self, targets, X, params, offset)
+            return self._take_targets(fitted, targets)
+        copies = None if offset is not None else RowsOfClasses.of(self, X, y)
+        if copies is not None:
+            return self._take_copies(copies.fit(self, X, params), copies)
+        return self._fit(X, y, params, offset)
 
     @with_callbacks
-    def _fit(self, X, y, params, offset, counted=None):
-        """Fit to rows that count: all where ``counted`` is None."""
+    def _fit(self, X, y, params, offset=None, factors=None):
+        """Fit to rows of which ``factors`` multiply the weights, (n_samples,)."""
         rng = check_random_state(self.random_state)
-        data = SearchData.of(self, X, y, params, offset=offset, counted=counted)
+        data = SearchData.of(self, X, y, params, offset=offset, factors=factors)
         data = leave_out_the_weightless(self, data)
         candidates = list_candidates(self, data, rng)
         criteria = choose_criteria(self, data, candidates)
@@ -457,6 +464,18 @@ class TrajectoryEarlyStoppingCV(
         self._held_out_prediction = held_out
         return self
 
+    def _take_copies(self, fitted, copies):
+        """Hold a fit to copies of the rows, one for each class."""
+        held_out = copies.held_out_of(fitted)
+        for name in OF_TARGETS:
+            vars(self).pop(name, None)
+        own = self.get_params(deep=False)
+        vars(self).update(
+            {name: value for name, value in vars(fitted).items() if name not in own}
+        )
+        self._held_out_prediction = held_out
+        return self
+
     @documented(OFFSETS)
     def score(
         self,
@@ -487,6 +506,10 @@ class TrajectoryEarlyStoppingCV(
             params["sample_weight"] = sample_weight
         if "estimators_" in vars(self):
             return chosen.score(X, y, **given(offset), **params)
+        shares = shares_of(y) if is_classifier(self) else None
+        if shares is not None:
+            labels = self.predict(X)
+            return share_of_labels(shares, labels, self.classes_, sample_weight)
         receiver = self._receiver(self.best_member_)
         params = route_metadata(self, "score", receiver, "score", params)
         return chosen.score(X, y, **given(offset), **params)

@@ -23,6 +23,7 @@ from .._estimator.data.checks import (
 )
 from .._estimator.data.labels import known_labels, targets_of
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.data.shares import shares_of
 from .._estimator.data.survival import is_survival, ranked_times, survival_array
 from .._estimator.delegation import weights_for
 from .._warnings import warn
@@ -118,6 +119,11 @@ def check_data(staged, adapter, X, y, sample_weight=None):
             "X.sparse.to_dense()."
         )
     has_classes = is_classifier(last)
+    if has_classes and shares_of(y) is not None:
+        raise ValueError(
+            f"y has shares of classes, and {name} takes labels: "
+            "TrajectoryEarlyStoppingCV fits it to shares, as weights of rows."
+        )
     if adapter.survival:
         y = survival_of(y, adapter)
     else:

@@ -114,7 +114,7 @@ class PredictsByStages(HasStagedLoss):
         return replace(super()._light_record(in_use), more=more)
 
     def _gives_sets(self):
-        return hasattr(self, "predict_set") and not self._is_multilabel
+        return super()._gives_sets() and not self._is_multilabel
 
     def _validate_target(self, y):
         adapter = self._adapter()

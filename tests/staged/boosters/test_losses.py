@@ -1,5 +1,6 @@
 """Stages of boosters are judged by the loss of their trees."""
 
+import numpy as np
 import pytest
 from sklearn.metrics import (
     mean_pinball_loss,
@@ -7,7 +8,7 @@ from sklearn.metrics import (
     mean_tweedie_deviance,
 )
 
-from skacv import Staged
+from skacv import Staged, TrajectoryEarlyStoppingCV
 from skacv.optim.losses import (
     Gamma,
     Huber,
@@ -156,3 +157,27 @@ def test_losses_are_half_the_deviances_of_metrics(name, settings, power):
         held_out = model.cv_prediction_path_[t].astype(float)
         expected = mean_tweedie_deviance(model.cv_target_, held_out, power=power) / 2
         assert model.cv_path_[t] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("XGBClassifier", {}),
+        ("LGBMClassifier", {}),
+        ("CatBoostClassifier", {}),
+        # These take shares themselves.
+        ("XGBRegressor", {"objective": "reg:logistic"}),
+        ("LGBMRegressor", {"objective": "cross_entropy"}),
+    ],
+    ids=named,
+)
+def test_shares_of_classes_by_cross_entropy(name, settings):
+    X, signal = table("values")
+    shares = 1 / (1 + np.exp(-signal))
+    model = TrajectoryEarlyStoppingCV(booster(name, **settings), cv=3, random_state=0)
+    held_out = model.fit(X, shares).held_out_prediction_.astype(np.float64)
+    if "Classifier" in name:
+        assert held_out.shape == (len(X), 2)
+        held_out = held_out[:, 1]
+    losses = shares * np.log(held_out) + (1 - shares) * np.log1p(-held_out)
+    assert model.best_score_ == pytest.approx(-losses.mean(), rel=1e-5)
