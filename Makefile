@@ -154,7 +154,7 @@ $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python $(PIP) --upgrade pip
 	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost scikit-survival imbalanced-learn
+	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost scikit-survival imbalanced-learn skorch
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.

@@ -346,6 +346,10 @@ class StagedAdapter(ABC):
         (last - first, n_samples, n_labels), the probability of each.
         """
 
+    def as_targets(self, predictions):
+        """What ``predict`` of the estimator returns, in the shape of its targets."""
+        return predictions
+
     def predictions_to(self, X, first, last, former_sums=None):
         """As :meth:`predictions`; stages after the last one predict as the last."""
         stages = np.minimum(np.arange(first, last), self.n_stages - 1)

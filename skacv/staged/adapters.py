@@ -5,17 +5,16 @@ such as ``xgboost_boosters.py`` and an entry of this list; the tests of
 ``tests/staged/test_adapters.py`` run for it.
 """
 
-import pickle
 from abc import abstractmethod
-from copy import copy, deepcopy
-from functools import cached_property, partial
+from copy import copy
+from functools import partial
 from itertools import islice
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 from sklearn import ensemble, linear_model, multioutput
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import unique_labels
@@ -23,17 +22,14 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import class_weights
 from .._estimator.data.checks import check_columns
-from .._estimator.run.recording import RecordsTrajectory
 from ..kernel import (
     RecursiveFeatureMachineClassifier,
     RecursiveFeatureMachineRegressor,
 )
 from ..optim import costs
-from ..optim.blocks import MEMORY_BYTES
 from ..optim.losses import Gamma, Huber, Poisson
 from .adapter import (
     ADAPTERS,
-    PATIENCE_IN_PASSES,
     StagedAdapter,
     WarmStart,
     label_probabilities,
@@ -46,6 +42,8 @@ from .gradient_boosting import HistBoosting, PlainBoosting
 from .lightgbm_boosters import LightGBM
 from .losses import EpsilonInsensitive, deviance, judged_by
 from .rankers import CatBoostRanker, LightGBMRanker, XGBoostRanker
+from .skorch_nets import SkorchNets
+from .snapshots import SnapshotAdapter
 from .survival import CatBoostCox, SurvivalComponents, SurvivalTrees, XGBoostCox
 from .xgboost_boosters import XGBoost
 
@@ -240,82 +238,6 @@ class RefitAdapter(Ensemble):
         cached.estimators_ = [CachedPredictor(e) for e in cached.estimators_[:last]]
         staged = getattr(cached, f"staged_{response_of(cached)}")(X)
         return np.stack(list(islice(staged, first, last))), None
-
-
-class SnapshotAdapter(StagedAdapter):
-    """Estimators that forget earlier stages: copies are kept."""
-
-    count = "max_iter"
-    keeps_all = False
-    unit = "passes"
-    # The attribute, besides ``max_iter``, of such estimators; the method of one stage.
-    needs = ""
-    method = ""
-    patience = PATIENCE_IN_PASSES
-
-    def __init__(self, estimator):
-        super().__init__(estimator)
-        self.copies = {}  # by stage
-
-    @classmethod
-    def adapts(cls, estimator):
-        return (
-            hasattr(estimator, cls.count)
-            and hasattr(estimator, cls.needs)
-            and (is_classifier(estimator) or is_regressor(estimator))
-            and not isinstance(estimator, RecordsTrajectory)
-        )
-
-    @property
-    def n_stages(self):
-        return max(self.copies, default=0)
-
-    def recorded_stages(self):
-        return np.array(sorted(self.copies))
-
-    @cached_property
-    def n_bytes(self):
-        """Size of a pickled copy."""
-        return len(pickle.dumps(self.copies[self.n_stages]))
-
-    def n_kept(self, n_models):
-        if not self.copies:  # the first one shows how much memory a copy takes
-            return 1
-        # The best and the last stage are always kept.
-        return max(2, MEMORY_BYTES // (n_models * self.n_bytes))
-
-    def keep(self, stages):
-        thinned = copy(self)
-        thinned.copies = {t: self.copies[t] for t in stages}
-        return thinned
-
-    def at(self, t):
-        return copy(self.copies[t]).set_params(**{self.count: t})
-
-    def grow(self, n_stages, X, y, params):
-        if self.failure is not None:
-            return
-        for t in range(self.n_stages, n_stages):
-            try:
-                getattr(self.estimator, self.method)(X, y, **params)
-            except Exception as error:
-                if not self.copies:
-                    raise
-                # Such as weights that are not finite: earlier stages are as good.
-                self.failure = error
-                return
-            self.copies[t + 1] = deepcopy(self.estimator)
-
-    def predictions(self, X, first, last, former_sums=None):
-        missing = set(range(first + 1, last + 1)) - self.copies.keys()
-        if missing:
-            raise ValueError(
-                f"{type(self.estimator).__name__} needs too much memory for copies of "
-                f"all stages: {len(missing)} of those requested were not kept."
-            )
-        response = response_of(self.copies[last])
-        stages = [self.copies[t] for t in range(first + 1, last + 1)]
-        return np.stack([getattr(stage, response)(X) for stage in stages]), None
 
 
 class Passes(SnapshotAdapter):
@@ -568,6 +490,7 @@ ADAPTERS.extend(
         LightGBMRanker,
         CatBoostRanker,
         FeatureMachines,
+        SkorchNets,
         Passes,
         Iterations,
         PerOutput,
@@ -575,6 +498,7 @@ ADAPTERS.extend(
 )
 CAN_BE_STAGED = (
     "estimators of skacv, gradient boosting of scikit-learn, XGBoost, LightGBM and "
-    "CatBoost, AdaBoost, forests, bagging, those with partial_fit or warm_start and "
-    "max_iter, and MultiOutputRegressor and MultiOutputClassifier of any of these"
+    "CatBoost, AdaBoost, forests, bagging, networks of skorch, those with partial_fit "
+    "or warm_start and max_iter, and MultiOutputRegressor and MultiOutputClassifier of "
+    "any of these"
 )

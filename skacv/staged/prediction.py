@@ -203,7 +203,8 @@ class PredictsByStages(HasStagedLoss):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
         offset = offset_of_rows(self, X, offset, "predict")
-        return add_offset(self, self._predictions("predict", X), offset)
+        predictions = self._adapter().as_targets(self._predictions("predict", X))
+        return add_offset(self, predictions, offset)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:

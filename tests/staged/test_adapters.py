@@ -138,6 +138,7 @@ def test_every_adapter_has_an_estimator_here():
     below.add(adapters.FeatureMachines)  # in kernel/test_feature_machines.py
     # In boosters/test_survival.py.
     below |= {adapters.SurvivalTrees, adapters.SurvivalComponents}
+    below.add(adapters.SkorchNets)  # in torch/test_skorch.py
     assert set(ADAPTERS) - of_libraries - tried == below
 
 
