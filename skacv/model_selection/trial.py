@@ -10,12 +10,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from .._compat import _num_samples, _safe_indexing, drop_callbacks, is_foreign
-from .._estimator.data.checks import validate_groups, validate_weights
+from .._estimator.data.checks import validate_groups
 from .._estimator.estimates.folds import ShuffledFolds
 from ..risk.held_out_rows import drawn_units
 from .candidates import list_candidates
 from .choose_criteria import choose_criteria
 from .data import SearchData
+from .defaults.decisive_rows import count_decisive_rows
 from .defaults.portfolio import FEWEST_ROWS, list_trial_forms
 from .optimism import Uncorrected
 from .runner import Budget, run_all
@@ -47,7 +48,8 @@ def leave_out_the_weightless(owner, data):
     is_blend = owner.estimator is None and data.rule == "blend"
     if not (is_blend and data.n_rows >= FEWEST_ROWS):
         return data
-    n_decisive = count_decisive_rows(owner._default_loss(), data)
+    weights = data.params.get("sample_weight")
+    n_decisive = count_decisive_rows(owner._default_loss(), data.y, weights)
     if n_decisive < FEWEST_ROWS:
         return data
     has_own_folds = not isinstance(owner.cv, Integral | None)
@@ -101,23 +103,6 @@ def lacks_classes(y, rows):
         return False
     counts = np.unique(y[rows], return_counts=True)[1]
     return len(counts) < len(np.unique(y)) or counts.min() < ROWS_OF_CLASS
-
-
-def count_decisive_rows(loss, data):
-    """Number of rows by which the deviance is known as well as by all of them.
-
-    Under a log link it is the number of equal targets whose sum is known as well as
-    that of all (Kish 1965, "Survey sampling"): of counts that are zero or one, the
-    number of ones. Rows of rare counts say next to nothing of the others.
-    """
-    if data.of_classes or loss.is_quadratic:
-        return data.n_rows
-    target = np.asarray(data.y, np.float64).reshape(len(data.y), -1)
-    weights = validate_weights(data.params.get("sample_weight"), len(target))
-    amounts = weights[:, None] * target
-    with np.errstate(all="ignore"):
-        counts = np.nansum(amounts, axis=0) ** 2 / np.nansum(amounts**2, axis=0)
-    return float(np.nan_to_num(counts, nan=0.0).min())
 
 
 def draw_rows(X, params, decisive_share):
