@@ -2,8 +2,10 @@
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.linear_model import QuantileRegressor
 
 from .._estimator.run.recording import RecordsTrajectory
+from ..optim.losses import Pinball
 from .adapter import StagedAdapter, label_probabilities, response_of
 from .estimator import Staged
 from .fits import last_of
@@ -20,6 +22,17 @@ class OneFit(StagedAdapter):
 
     def n_planned(self):
         return 1
+
+    def regression_loss(self):
+        if isinstance(self.estimator, QuantileRegressor):
+            return Pinball(self.estimator.quantile)
+        return super().regression_loss()
+
+    def params_of_loss(self, loss):
+        # No parameter names its loss.
+        if isinstance(self.estimator, QuantileRegressor):
+            return {"quantile": loss.level} if isinstance(loss, Pinball) else None
+        return super().params_of_loss(loss)
 
     def grow(self, n_stages, X, y, params):
         if not self.n_stages:

@@ -15,6 +15,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import QuantileRegressor
 from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 from sklearn.model_selection import (
     GridSearchCV,
@@ -360,6 +361,31 @@ def test_a_blend_of_trees_and_a_linear_model(rng):
             loss = mean_pinball_loss(y[order], of_one, alpha=level)
             (row,) = rows.index[rows["member"] == name]
             assert rows.loc[row, "score"] == pytest.approx(loss, rel=1e-10)
+
+
+def test_a_member_that_is_fitted_once(rng):
+    """scikit-learn's quantile regression, judged by the pinball loss as trees are."""
+    X, y = drawn(rng, 80)
+    members = [("trees", trees()), ("exact", QuantileRegressor(alpha=0.01))]
+    model = SelfStoppingQuantileRegressor(members, levels=[0.2, 0.7], cv=FOLDS)
+    model.fit(X, y)
+    for level, fitted in zip([0.2, 0.7], model.models_):
+        losses = [
+            len(judged)
+            * mean_pinball_loss(
+                y[judged],
+                QuantileRegressor(alpha=0.01, quantile=level)
+                .fit(X[rest], y[rest])
+                .predict(X[judged]),
+                alpha=level,
+            )
+            for rest, judged in FOLDS.split(X)
+        ]
+        expected = sum(losses) / len(y)
+        assert fitted.member_paths_["exact"][-1] == pytest.approx(expected, rel=1e-8)
+    members = [("exact", QuantileRegressor()), ("trees", trees())]
+    with pytest.raises(ValueError, match="QuantileRegressor has no expectile loss"):
+        SelfStoppingQuantileRegressor(members, loss="expectile").fit(X, y)
 
 
 def test_the_default_takes_raw_tables(rng):
