@@ -54,7 +54,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
 	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py
-	$(EXTRAS)/bin/$(PYTEST) tests/linear_model/test_survival.py tests/staged/boosters tests/tables tests/model_selection/defaults/test_boosters.py
+	$(EXTRAS)/bin/$(PYTEST) tests/linear_model/test_survival.py tests/staged/boosters tests/staged/test_objectives.py tests/tables tests/model_selection/defaults/test_boosters.py
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or lightgbm or sksurv or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k scale
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py

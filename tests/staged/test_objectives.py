@@ -633,7 +633,6 @@ def test_objects_as_objectives_need_a_scorer():
 @pytest.mark.parametrize(
     ("name", "objective"),
     [
-        ("XGBRegressor", "survival:cox"),
         ("XGBRegressor", "rank:pairwise"),
         ("XGBRegressor", "binary:hinge"),
         ("XGBRegressor", "binary:logitraw"),
@@ -642,7 +641,6 @@ def test_objects_as_objectives_need_a_scorer():
         ("LGBMClassifier", "regression"),
         ("CatBoostRegressor", "RMSEWithUncertainty"),
         ("CatBoostRegressor", "LogLinQuantile"),
-        ("CatBoostRegressor", "Cox"),
     ],
 )
 def test_other_objectives_are_refused(name, objective):
