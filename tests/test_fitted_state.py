@@ -27,6 +27,7 @@ from skacv import (
     RecursiveFeatureMachineRegressor,
     RowSummary,
     SelfStoppingClassifier,
+    SelfStoppingQuantileRegressor,
     SelfStoppingRegressor,
     Staged,
     TableEncoder,
@@ -89,6 +90,7 @@ MODELS = {
         [("lasso", TrajectoryLasso("path", max_iter=5)), ("trees", STAGES)],
         rule="blend",
     ),
+    "quantiles of trees": SelfStoppingQuantileRegressor(STAGES, cv=3),
     "default": SelfStoppingRegressor(),
     "default, labels": SelfStoppingClassifier(),
 }
