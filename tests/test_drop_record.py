@@ -28,6 +28,7 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    SelfStoppingQuantileRegressor,
     SelfStoppingRegressor,
     Staged,
     TrajectoryEarlyStoppingCV,
@@ -58,7 +59,9 @@ def predicted(model, X):
     found = {
         name: getattr(model, name)(X) for name in RESPONSES if hasattr(model, name)
     }
-    if hasattr(model, "predict_interval"):
+    if isinstance(model, SelfStoppingQuantileRegressor):  # by one method
+        found["interval"] = model.predict_interval(X, 0.8)
+    elif hasattr(model, "predict_interval"):
         for method in ("cv", "loo", "risk"):
             try:
                 found[method] = model.predict_interval(X, 0.8, method=method)
@@ -75,6 +78,8 @@ def assert_equal(found, expected):
 
 def runs_of(model):
     """The estimators that record a run: the members, or a model by itself."""
+    if isinstance(model, SelfStoppingQuantileRegressor):  # one for every level
+        return [run for of_level in model.models_ for run in runs_of(of_level)]
     return list(getattr(model, "members_", {"itself": model}).values())
 
 
