@@ -44,7 +44,7 @@ class IncompleteTargets:
 
     # (n_rows, n_targets), NaN where a row lacks a target.
     values: np.ndarray
-    # Of the columns of a table, else their numbers.
+    # The names of the columns of a table, else their numbers.
     names: list
 
     @classmethod

@@ -26,7 +26,7 @@ from .._estimator.data.checks import (
     validate_weights,
 )
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.data.shares import Shares, shares_of
+from .._estimator.data.shares import ClassShares, shares_of
 from .._estimator.delegation import last_step
 from .._estimator.estimates.fitted_state import HoldsRecord
 from .._estimator.estimates.folds import ShuffledFolds, pairs_of, row_numbers
@@ -62,7 +62,7 @@ class SplitsOfCopies(GroupKFold):
 class RowsOfClasses:
     """Rows with shares of classes, once for each class of which they have a share."""
 
-    shares: Shares
+    shares: ClassShares
     # The row that a copy is of, and the number of its class, (n_copies,).
     rows: np.ndarray
     labels: np.ndarray

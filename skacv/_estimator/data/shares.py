@@ -19,7 +19,7 @@ ROUNDING = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class ClassShares:
     """Shares of the classes in every row, which add up to one."""
 
     values: np.ndarray  # (n_rows, n_classes)
@@ -49,7 +49,7 @@ class Shares:
             )
 
 
-def shares_of(y: Any, one_hot: bool = False) -> Shares | None:
+def shares_of(y: Any, one_hot: bool = False) -> ClassShares | None:
     """Shares of classes; None if y has anything else, such as labels.
 
     Shares are fractions, at least one of which is not whole, in two forms: numbers from
@@ -75,7 +75,7 @@ def shares_of(y: Any, one_hot: bool = False) -> Shares | None:
         values = values.ravel()
         if are_whole or not (values.min() >= 0 and values.max() <= 1):
             return None
-        return Shares(np.stack([1 - values, values], axis=1), np.arange(2))
+        return ClassShares(np.stack([1 - values, values], axis=1), np.arange(2))
     sums = values.sum(axis=1)
     is_wrong = (values < 0).any(axis=1) | ~(np.abs(sums - 1) <= ROUNDING)
     if are_whole and (is_wrong.any() or not one_hot):
@@ -93,7 +93,7 @@ def shares_of(y: Any, one_hot: bool = False) -> Shares | None:
         raise ValueError(
             f"y has several columns of one name, but one for each class: {[*names]}."
         )
-    return Shares(values[:, order] / sums[:, None], classes)
+    return ClassShares(values[:, order] / sums[:, None], classes)
 
 
 def share_of_labels(shares, labels, classes, sample_weight):

@@ -19,7 +19,7 @@ from ..data.labels import (
     probabilities_of,
     targets_of,
 )
-from ..data.shares import Shares, check_has_classes, share_of_labels, shares_of
+from ..data.shares import ClassShares, check_has_classes, share_of_labels, shares_of
 from ..data.training_data import EncodedTarget, validate_samples
 from ..devices import of_rows
 from ..docstrings import SETS, documented
@@ -59,7 +59,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         samples = validate_samples(self, X, shares.likeliest, sample_weight)
         classes, weights = shares.classes, samples.weights
         values = shares.values[samples.rows]
-        Shares(values, classes).check_has_all(weights)
+        ClassShares(values, classes).check_has_all(weights)
         class_weight = self.class_weight
         if isinstance(class_weight, str):  # "balanced"
             totals = weights @ values
