@@ -48,7 +48,6 @@ from skacv.model_selection.optimism import (
     Draws,
     RecordedLosses,
     choose_in_draws,
-    mean_over_rest,
     possible_gain,
 )
 from skacv.staged.estimator import as_staged
@@ -141,8 +140,8 @@ def score_of_choice(losses, seed):
     draws = drawn_groups(losses.shape[1], seed=seed)
     counts = draws.without_parts
     recorded = [_recorded(losses)]
-    _, *sums = choose_in_draws(recorded, RULES["min"], draws.group_of, counts)
-    return mean_over_rest(*sums, counts)[0]
+    chosen = choose_in_draws(recorded, RULES["min"], draws.group_of, counts)
+    return chosen.mean_over_rest(counts)[0]
 
 
 def bound_of_later_gain(losses, t, seed=0, groups=None):

@@ -454,6 +454,11 @@ FITTED_MODELS = {
 }
 
 
+def is_supported(kind):
+    """Whether there is an adapter of a class."""
+    return any(base in FITTED_MODELS for base in kind.__mro__)
+
+
 def adapter_of(kind):
     """The adapter of a class; TypeError if there is none."""
     for base in kind.__mro__:

@@ -21,6 +21,7 @@ from .criteria import PathCriterion, list_losses
 from .failures import attempt, score_or_nan
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
 from .optimism import (
+    Corrected,
     Draws,
     check_time,
     choose_in_draws,
@@ -262,33 +263,38 @@ class Blending(Comparison):
         return y[self.samples].reshape(predictions.shape), predictions
 
     def corrected_score(self, rng, ended=()):
-        """The loss of blending in this way, on rows not used for it; standard error.
+        """The loss of blending in this way, on rows not used for it, as Corrected.
 
         Every draw chooses the iterate of each member again, and then their weights in
         the same way, as means over draws of its rows: weights of a single draw may
         leave out a member that the mean keeps, and few rows then cost much more. NaN
-        if no draw leaves rows out, as where all are of one group. Last, by how much
-        later iterates of the member of the largest weight may be better.
+        if no draw leaves rows out, as where all are of one group. The possible gain is
+        that of the member of the largest weight.
         """
         members, draws = self._recorded_losses(self.used), self._draws(rng)
-        for recorded in members:
+        for recorded in members.values():
             for number, candidate in enumerate(recorded):
                 if candidate.index == self.index:
                     best = candidate.keep_sums(draws, self.criterion.deadline)
                     recorded[number] = best
         counts = draws.without_parts[:BLENDS_OF_SCORE]
-        group_of, losses = draws.group_of, np.empty(counts.shape)
-        labels = group_of[self.samples]
-        parts = self._parts_of_draws(members, group_of, counts)
+        labels, n_members = draws.group_of[self.samples], len(members)
+        # Of the blend, and of every member alone.
+        losses = np.empty((1 + n_members, *counts.shape))
+        parts = self._parts_of_draws(members.values(), draws.group_of, counts)
         for draw, (count, blended) in enumerate(zip(counts, parts)):
             weights = self._mean_weights(blended, np.flatnonzero(count[labels]))
-            row_losses = self._mixture.losses(blended @ weights, self.target)
-            row_losses = row_losses * self.row_weights
-            losses[draw] = np.bincount(labels, row_losses, counts.shape[1])
+            alone = np.moveaxis(blended, 2, 0)
+            for number, part in enumerate((blended @ weights, *alone)):
+                row_losses = self._mixture.losses(part, self.target)
+                row_losses = row_losses * self.row_weights
+                losses[number, draw] = np.bincount(labels, row_losses, counts.shape[1])
         weights = np.bincount(labels, self.row_weights, counts.shape[1])
         weights = np.broadcast_to(weights, counts.shape)
         gain = possible_gain(best, self.chosen[self.index].iteration, draws)
-        return *mean_over_rest(losses, weights, counts), gain
+        score, *of_members = [mean_over_rest(one, weights, counts) for one in losses]
+        of_members = dict(zip(members, [mean for mean, _ in of_members]))
+        return Corrected(*score, gain, of_members)
 
     def largest_weights(self, rng):
         """By name, the largest weights that members may have, over bootstrap draws.
@@ -297,7 +303,7 @@ class Blending(Comparison):
         """
         members, draws = self._recorded_losses(self.used), self._draws(rng)
         counts, weights = draws.resampled, []
-        parts = self._parts_of_draws(members, draws.group_of, counts)
+        parts = self._parts_of_draws(members.values(), draws.group_of, counts)
         for count, blended in zip(counts, parts):
             times = count[draws.group_of[self.samples]]
             drawn = times > 0
@@ -323,10 +329,8 @@ class Blending(Comparison):
         """
         deadline, chosen = self.criterion.deadline, []
         for recorded in members:
-            choices, *_ = choose_in_draws(
-                recorded, self.rule, group_of, counts, deadline
-            )
-            chosen.append(choices)
+            of_draws = recorded, self.rule, group_of, counts, deadline
+            chosen.append(choose_in_draws(*of_draws).choices)
         parts = {}
         # In the order of the iterates, which are computed in blocks.
         for index, t in np.unique(np.concatenate(chosen), axis=0).tolist():

@@ -170,10 +170,14 @@ def member_losses(candidates, y, measure=None):
         last[candidate.member] = candidate
     for name, candidate in last.items():
         terms = terms_of(candidate.model)
-        if measure is None:
-            losses[name] = terms.loss(candidate.X, y)
-        else:
-            losses[name] = terms.query_loss(measure)
+        try:
+            if measure is None:
+                losses[name] = terms.loss(candidate.X, y)
+            else:
+                losses[name] = terms.query_loss(measure)
+        except (TypeError, ValueError) as error:
+            error.add_note(f"This is what the member {name!r} says of the data.")
+            raise
     first, *rest = losses.values()
     shared = first if rest.count(first) == len(rest) else None
     if shared is None and is_ranker(candidates[0].model):

@@ -383,29 +383,29 @@ class ChosenIterate:
             As in :meth:`coef_interval`.
         """
 
-    def _corrected_part(self, part):
-        """The corrected score or its error; AttributeError says why there is none."""
+    def _known_correction(self):
+        """The Corrected score; AttributeError says why there is none."""
         check_is_fitted(self)
         if "_corrected" not in vars(self):  # of targets one by one
             raise AttributeError("There is no corrected score of all targets.")
         if isinstance(self._corrected, str):
             raise AttributeError(f"There is no corrected score: {self._corrected}.")
-        return self._corrected[part]
+        return self._corrected
 
     @property
     def best_score_corrected_(self) -> float:
         """``best_score_`` without the optimism of having picked the best candidate."""
-        return self._corrected_part(0)
+        return self._known_correction().score
 
     @property
     def best_score_corrected_se_(self) -> float:
         """Standard error of ``best_score_corrected_``."""
-        return self._corrected_part(1)
+        return self._known_correction().standard_error
 
     @property
     def possible_gain_(self) -> float:
         """Bound on how much any later iterate of the run could improve the risk."""
-        return self._corrected_part(2)
+        return self._known_correction().possible_gain
 
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")

@@ -13,11 +13,12 @@ from .._estimator.estimates.held_out_predictor import HeldOutPredictor
 from .._estimator.run.recording import evaluated_iterations
 from .criteria import PathCriterion, index_of_least
 from .optimism import (
+    ChosenInDraws,
+    Corrected,
     Draws,
     RecordedLosses,
     Uncorrected,
     choose_in_draws,
-    mean_over_rest,
     possible_gain,
     strata_of_rows,
 )
@@ -179,7 +180,7 @@ class Comparison:
         return alike
 
     def _recorded_losses(self, names):
-        """The recorded losses of the candidates of these members, member by member.
+        """The recorded losses of the candidates of these members, by name.
 
         Uncorrected is raised if losses of single rows are not known.
         """
@@ -206,7 +207,7 @@ class Comparison:
             recorded.setdefault(name, []).append(
                 RecordedLosses(index, losses, iterations, error)
             )
-        return list(recorded.values())
+        return recorded
 
 
 class BestRun(Comparison):
@@ -243,36 +244,42 @@ class BestRun(Comparison):
         return None, None
 
     def corrected_score(self, rng, ended=()):
-        """The loss of choosing in this way, on rows not used for it; standard error.
+        """The loss of choosing in this way, on rows not used for it, as Corrected.
 
         ``ended`` has the member and the laps of combinations that a race has ended.
-        Where losses differ, the choice in the runs of the best member is repeated.
-        NaN if no draw leaves rows out, as where all are of one group. Last, by how much
-        later iterates may be better than the one kept.
+        Where losses differ, the choice in the runs of the best member is repeated, and
+        members by themselves have no score. NaN if no draw leaves rows out, as where
+        all are of one group.
         """
-        criterion = self.criterion
+        criterion, deadline = self.criterion, self.criterion.deadline
         names = self.best_indices if self.between is None else self.kept
-        recorded = list(chain.from_iterable(self._recorded_losses(names)))
+        members = self._recorded_losses(names)
+        recorded = list(chain.from_iterable(members.values()))
         rows = np.concatenate([candidate.losses.rows for candidate in recorded])
         weights = np.concatenate([candidate.losses.weights for candidate in recorded])
         classes = strata_of_rows(self.chosen[0].estimator, criterion.y)
         draws = Draws.of(rows, weights, rng, criterion.groups, classes)
-        t = self.chosen[self.index].iteration
-        for number, candidate in enumerate(recorded):
+        best = self.chosen[self.index]
+        of_best = members[best.run.member]
+        for number, candidate in enumerate(of_best):
             if candidate.index == self.index:
-                chosen = candidate.keep_sums(draws, criterion.deadline)
-                recorded[number] = chosen
+                of_best[number] = kept = candidate.keep_sums(draws, deadline)
         for member, laps in ended:
             if member in names:
-                losses = losses_of_all_rows(laps, chosen.losses, t)
-                recorded.append(
+                losses = losses_of_all_rows(laps, kept.losses, best.iteration)
+                members[member].append(
                     RecordedLosses(-1, losses, np.array([0]), np.zeros_like)
                 )
-        _, *of_groups = choose_in_draws(
-            recorded, self.rule, draws.group_of, draws.without_parts, criterion.deadline
-        )
-        gain = possible_gain(chosen, t, draws)
-        return *mean_over_rest(*of_groups, draws.without_parts), gain
+        chosen, counts = {}, draws.without_parts
+        for name, of_member in members.items():
+            of_draws = of_member, self.rule, draws.group_of, counts, deadline
+            chosen[name] = choose_in_draws(*of_draws)
+        score = ChosenInDraws.best_of(list(chosen.values())).mean_over_rest(counts)
+        gain = possible_gain(kept, best.iteration, draws)
+        of_members = {}
+        for name, of_member in chosen.items() if self.between is None else ():
+            of_members[name], _ = of_member.mean_over_rest(counts)
+        return Corrected(*score, gain, of_members)
 
     def largest_weights(self, rng):
         """By name, the largest weights that members may have: none is said of one."""

@@ -40,6 +40,17 @@ class Uncorrected(Exception):
     """A score that cannot be corrected; the message says why."""
 
 
+class Corrected(NamedTuple):
+    """What a fit may be expected to have, without the optimism of its choices."""
+
+    score: float
+    standard_error: float
+    # By how much later iterates may be better than the one kept.
+    possible_gain: float
+    # The scores of members by themselves, each by the choices of that member.
+    of_members: dict[str, float]
+
+
 class RecordedLosses(NamedTuple):
     """Losses of one candidate on held-out rows, and the iterates to choose from."""
 
@@ -147,14 +158,37 @@ def check_time(deadline):
         raise Uncorrected(too_short(deadline.limit))
 
 
+class ChosenInDraws(NamedTuple):
+    """What every draw chooses: its loss on the rows drawn, and on those of each group.
+
+    Shapes: least (n_draws,), choices (n_draws, 2), losses and weights (n_draws,
+    n_groups).
+    """
+
+    least: np.ndarray
+    # The index of a run, and its iterate.
+    choices: np.ndarray
+    # The sums over the rows of every group, and of their weights.
+    losses: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def best_of(cls, several):
+        """The best of what several members have chosen, draw by draw."""
+        best = np.argmin([one.least for one in several], axis=0)
+        draws = np.arange(len(best))
+        return cls(*(np.stack(parts)[best, draws] for parts in zip(*several)))
+
+    def mean_over_rest(self, counts):
+        """The mean loss over groups that a draw is without, and its standard error."""
+        return mean_over_rest(self.losses, self.weights, counts)
+
+
 def choose_in_draws(recorded, rule, group_of, counts, deadline=None):
     """What every draw chooses among recorded losses, by a rule on the rows drawn.
 
-    Returned are the index of a run and its iterate, and the sums of the losses of that
-    over the rows of every group, and of their weights. ``group_of`` and ``counts`` are
-    those of :class:`Draws`.
-
-    Shapes: counts, returned sums and weights (n_draws, n_groups), choices (n_draws, 2).
+    ``group_of`` and ``counts`` are those of :class:`Draws`. Shapes: counts (n_draws,
+    n_groups).
     """
     n_draws = len(counts)
     least = np.full(n_draws, np.inf)
@@ -172,7 +206,7 @@ def choose_in_draws(recorded, rule, group_of, counts, deadline=None):
         choices[better, 0] = candidate.index
         choices[better, 1] = candidate.iterations[indices]
         losses[better], weights[better] = sums[indices], sums_of_weights
-    return choices, losses, weights
+    return ChosenInDraws(least, choices, losses, weights)
 
 
 def means_of_draws(sums, weights, counts):

@@ -12,12 +12,14 @@ from .._estimator.estimates.fitted_state import loss_name
 from .._estimator.prediction.inference import as_frame
 from .incomplete_targets import leaderboard_of
 
-# Columns of ``leaderboard``, which are those of ``results_``.
+# Columns of ``leaderboard``, which but for the corrected score are those of
+# ``results_``.
 COLUMNS = (
     "member",
     "weight",
     "score",
     "score_se",
+    "score_corrected",
     "metric",
     "better",
     "best_iter",
@@ -47,7 +49,11 @@ class ComparedResults:
         * "member" and "weight", its weight in ``estimator_`` (1 for the blend);
         * "score" on held-out rows, its standard error "score_se", the "metric" and
           which scores are "better", "smaller" or "greater" ones;
-        * "best_iter", the chosen iterate, and "n_iter", the iterations run;
+        * "score_corrected", the score without the optimism of having picked the best
+          iterate and parameters of the member, or the weights of the blend, from many;
+          NaN where :attr:`best_score_corrected_` does not exist;
+        * "best_iter", the chosen iterate, and "n_iter", the iterations run, which are 1
+          of a model that is fitted once;
         * "fit_time", seconds for all combinations of the member;
         * "left_out", why a member was not run, otherwise empty.
 
@@ -81,8 +87,12 @@ class ComparedResults:
         check_is_fitted(self)
         if "estimators_" in vars(self):
             return leaderboard_of(self.estimators_, self.target_names_)
-        results, candidates = self.results_, self._candidate_rows()
-        rows = []
+        candidates, rows = self._candidate_rows(), []
+        corrected = (
+            {} if isinstance(self._corrected, str) else self._corrected.of_members
+        )
+        of_rows = [corrected.get(name, np.nan) for name in self.results_["member"]]
+        results = {**self.results_, "score_corrected": of_rows}
         for member, index in self._best_indices.items():
             row = {name: results[name][candidates[index]] for name in COLUMNS}
             combinations = [k for k in candidates if results["member"][k] == member]
@@ -94,6 +104,7 @@ class ComparedResults:
                 "weight": 1.0,
                 "score": self.best_score_,
                 "score_se": self.best_score_se_,
+                "score_corrected": getattr(self, "best_score_corrected_", np.nan),
                 "best_iter": np.nan,
                 "n_iter": np.nan,
                 "fit_time": sum(row["fit_time"] for row in rows),

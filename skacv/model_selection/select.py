@@ -176,10 +176,7 @@ def kept_models(selection, data):
 
 
 def corrected_score(selection, data, rng):
-    """The score without the optimism of the choice, its error and the possible gain.
-
-    In their place there may be the reason why there are none.
-    """
+    """The Corrected score of what is kept; or the reason why there is none."""
     X = data.X if data.table is None else data.table.X
     with threads_for(shape_of(X)):
         try:

@@ -346,6 +346,14 @@ class StagedAdapter(ABC):
         (last - first, n_samples, n_labels), the probability of each.
         """
 
+    def shap_values(self, X):
+        """SHAP values of a fitted estimator as its library exports them, or None.
+
+        They add up to the sum of the stages, the base value last. Shapes: returned
+        (n_samples[, n_outputs], n_features + 1).
+        """
+        return None
+
     def as_targets(self, predictions):
         """What ``predict`` of the estimator returns, in the shape of its targets."""
         return predictions

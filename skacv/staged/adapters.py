@@ -289,17 +289,22 @@ class Iterations(SnapshotAdapter):
     grows_with = {"verbose": 0, "warm_start": True, "max_iter": 1}
 
     def regression_loss(self):
-        match self.estimator:
-            case linear_model.PoissonRegressor():
-                return Poisson()
-            case linear_model.GammaRegressor():
-                return Gamma()
-            case linear_model.TweedieRegressor(power=power):
-                return deviance(power)
-        return super().regression_loss()
+        return half_deviance(self.estimator) or super().regression_loss()
 
     def at(self, t):
         return super().at(t).set_params(warm_start=False)
+
+
+def half_deviance(estimator):
+    """The loss of a generalised linear model, whose class names it; else None."""
+    match estimator:
+        case linear_model.PoissonRegressor():
+            return Poisson()
+        case linear_model.GammaRegressor():
+            return Gamma()
+        case linear_model.TweedieRegressor(power=power):
+            return deviance(power)
+    return None
 
 
 class FeatureMachines(WarmStart):

@@ -20,6 +20,7 @@ from .._estimator.data.queries import (
 )
 from .._estimator.delegation import route_metadata, samplers_of
 from .._estimator.estimates.folds import folds_of, splitter_of
+from .._estimator.estimates.readers import ESTIMATES
 from ..risk.held_out_rows import drawn_units
 from .averages import MeanClassifier, MeanFit, MeanRanker, MeanRegressor
 from .bag import FEWEST_LEFT_OUT, OutOfBag
@@ -35,6 +36,7 @@ from .data import (
 )
 from .evaluation import Evaluation
 from .fits import StagedFit, last_of
+from .left_out import LeftOutRows
 from .run import StagedRun
 
 # The loss on the training rows is a mean over at most so many of them: its standard
@@ -90,6 +92,7 @@ def begin_run(staged, adapter, X, y, params, growth, former, measure):
         info=data.info,
         mean_of=mean_of,
         growth_of_model=growth,
+        left_out=LeftOutRows.of(data) if ESTIMATES["loo"].is_on(staged) else None,
     )
 
 

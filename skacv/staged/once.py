@@ -4,11 +4,17 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.linear_model import QuantileRegressor
 
+from .._compat import StrOptions
+from .._estimator.estimates.fitted_state import LeaveOneOutAttributes
+from .._estimator.parameters import set_parameters
 from .._estimator.run.recording import RecordsTrajectory
+from ..converged.fitted_models import is_supported
 from ..optim.losses import Pinball
 from .adapter import StagedAdapter, label_probabilities, response_of
+from .adapters import half_deviance
 from .estimator import Staged
 from .fits import last_of
+from .terms import StagedTerms
 
 
 class OneFit(StagedAdapter):
@@ -16,6 +22,8 @@ class OneFit(StagedAdapter):
 
     count = None
     unit = "fits"
+    # No number: TabICL takes a boolean only.
+    grows_with = {"verbose": False}
     patience = None
     is_open_ended = False
     n_stages = 0
@@ -26,7 +34,7 @@ class OneFit(StagedAdapter):
     def regression_loss(self):
         if isinstance(self.estimator, QuantileRegressor):
             return Pinball(self.estimator.quantile)
-        return super().regression_loss()
+        return half_deviance(self.estimator) or super().regression_loss()
 
     def params_of_loss(self, loss):
         # No parameter names its loss.
@@ -63,6 +71,44 @@ class FittedOnce(Staged):
         return OneFit(last_of(self.estimator))
 
 
+class OnceTerms(StagedTerms):
+    """The terms of a fit whose rows ``approximate_loo`` leaves out."""
+
+    def leaves_one_out_cheaply(self, X, y):
+        return True
+
+
+class FittedToMinimum(LeaveOneOutAttributes, FittedOnce):
+    """FittedOnce of a model of which ``approximate_loo`` knows what it minimises.
+
+    Parameters
+    ----------
+    estimator, cv, keep, judge, n_jobs, verbose :
+        As in :class:`FittedOnce`.
+    loo : {"auto"} or bool, default="auto"
+        Whether to leave every row out. "auto": if leave-one-out is the criterion.
+    """
+
+    _terms_type = OnceTerms
+    _parameter_constraints = {
+        **FittedOnce._parameter_constraints,
+        "loo": [StrOptions({"auto"}), "boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        cv=None,
+        keep="model",
+        judge=None,
+        n_jobs=None,
+        verbose=False,
+        loo="auto",
+    ):
+        set_parameters(self, locals())
+
+
 def as_member(estimator):
     """An estimator without stages as FittedOnce; what is none is returned unchanged."""
     last = last_of(estimator)
@@ -70,4 +116,5 @@ def as_member(estimator):
     records = isinstance(last, RecordsTrajectory)
     if records or not is_instance or not (is_classifier(last) or is_regressor(last)):
         return estimator
-    return FittedOnce(estimator)
+    kind = FittedToMinimum if is_supported(type(last)) else FittedOnce
+    return kind(estimator)

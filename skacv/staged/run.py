@@ -25,6 +25,7 @@ from .bag import OutOfBag
 from .data import warn_of_settings
 from .evaluation import Evaluation
 from .fits import FormerFits, StagedFit
+from .left_out import LeftOutRows
 
 
 @dataclass(eq=False)
@@ -59,6 +60,8 @@ class StagedRun(Run):
     # How far the model grows: as far as the folds ("all"), to their "best" stage, or
     # to the "first" one.
     growth_of_model: str = "all"
+    # Rows to leave out one by one of the only stage; None: none.
+    left_out: LeftOutRows | None = None
     # Stages that have been evaluated, and those of the model.
     n_stages: int = 0
     n_of_main: int = 0
@@ -278,18 +281,19 @@ class StagedRun(Run):
         )
 
     def estimates(self, n_stages):
-        """The estimates of ``n_stages`` stages by name: folds, if there are some."""
-        evaluation = self.evaluation
-        if evaluation is None:
-            return {}
-        path, se_path = evaluation.path_and_error(n_stages)
-        by_fold = np.concatenate(evaluation.losses)[: n_stages + 1]
-        held_out = HeldOut(
-            path=path,
-            se_path=se_path,
-            indices=evaluation.held_out,
-            target=np.asarray(self.y)[evaluation.rows],
-            prediction=evaluation.path.first(n_stages + 1),
-            more={"fold_path": by_fold},
-        )
-        return {"cv": held_out}
+        """The estimates of ``n_stages`` stages by name: of folds, of rows left out."""
+        estimates, evaluation = {}, self.evaluation
+        if self.left_out is not None:
+            estimates["loo"] = self.left_out.estimate(self.main)
+        if evaluation is not None:
+            path, se_path = evaluation.path_and_error(n_stages)
+            by_fold = np.concatenate(evaluation.losses)[: n_stages + 1]
+            estimates["cv"] = HeldOut(
+                path=path,
+                se_path=se_path,
+                indices=evaluation.held_out,
+                target=np.asarray(self.y)[evaluation.rows],
+                prediction=evaluation.path.first(n_stages + 1),
+                more={"fold_path": by_fold},
+            )
+        return estimates

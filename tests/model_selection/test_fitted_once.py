@@ -10,7 +10,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, QuantileRegressor, Ridge
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.multioutput import MultiOutputRegressor
@@ -25,6 +25,7 @@ from skacv import (
     IterativeRidge,
     TableEncoder,
     TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
 
@@ -190,6 +191,48 @@ def test_several_targets_grids_tables_and_searches(data):
     assert with_word.best_score_ < without.best_score_
 
 
+def test_the_leaderboard_has_them_with_all_others(data):
+    X, y = data
+    path = ("lasso", TrajectoryLasso("path", max_iter=20))
+    members = [*REGRESSORS.items(), path]
+    model = TrajectoryEarlyStoppingCV(members, cv=FOLDS, rule="min", random_state=0)
+    board = model.fit(X, y).leaderboard().set_index("member")
+    assert set(board.index) == {*REGRESSORS, "lasso"}
+    assert (board["fit_time"] > 0).all()
+    once = board.loc[list(REGRESSORS)]
+    assert (once[["best_iter", "n_iter"]] == 1).all(axis=None)
+    for name, member in REGRESSORS.items():
+        losses = (y - cross_val_predict(member, X, y, cv=FOLDS)) ** 2
+        # There was nothing to choose.
+        found = once.loc[name, ["score", "score_corrected"]].astype(float)
+        np.testing.assert_allclose(found, losses.mean())
+        of_folds = [losses[held_out].mean() for _, held_out in FOLDS.split(X)]
+        error = np.std(of_folds, ddof=1) / 2
+        assert once.loc[name, "score_se"] == pytest.approx(error, rel=0.05)
+    alone = TrajectoryEarlyStoppingCV([path], cv=FOLDS, random_state=0).fit(X, y)
+    found = board.loc["lasso", "score_corrected"]
+    assert found == pytest.approx(alone.best_score_corrected_)
+    assert found > board.loc["lasso", "score"]
+    # Members of another loss have none, and are compared by R^2.
+    pair = [("median", QuantileRegressor(alpha=0.0)), path]
+    board = TrajectoryEarlyStoppingCV(pair, cv=FOLDS).fit(X, y).leaderboard()
+    assert board["score_corrected"].isna().all()
+
+
+def test_a_member_that_does_not_take_the_columns_is_named(data):
+    X, y = data
+    table = pd.DataFrame(X, columns=list("abcd")).assign(word=np.where(y > 0, "a", "b"))
+    neighbours = make_pipeline(TableEncoder(), KNeighborsRegressor(5))
+    members = [("neighbours", neighbours), ("svr", SVR())]
+    model = TrajectoryEarlyStoppingCV(members, cv=FOLDS)
+    with pytest.raises(ValueError, match="Column 'word' of X must be") as raised:
+        model.fit(table, y)
+    (note,) = raised.value.__notes__
+    assert "'svr'" in note
+    members[1] = ("svr", make_pipeline(TableEncoder(), SVR()))
+    assert model.fit(table, y).best_member_ in ("neighbours", "svr")
+
+
 def test_what_is_no_member_is_refused(data, labelled):
     X, y = data
     with pytest.raises(ValueError, match="cannot be SVR, which is not fitted in"):
@@ -198,8 +241,9 @@ def test_what_is_no_member_is_refused(data, labelled):
     for member in (StandardScaler(), SVR):
         with pytest.raises(ValueError, match="The member 'other' of"):
             TrajectoryEarlyStoppingCV([("other", member), ridge]).fit(X, y)
-    with pytest.raises(ValueError, match="'loo' needs loo_path_, which Ridge does"):
-        TrajectoryEarlyStoppingCV([ridge], criterion="loo").fit(X, y)
+    members = [ridge, ("neighbours", KNeighborsRegressor())]
+    with pytest.raises(ValueError, match="loo_path_, which KNeighborsRegressor does"):
+        TrajectoryEarlyStoppingCV(members, criterion="loo").fit(X, y)
     pair = [ridge, ("logistic", TrajectoryLogisticRegression())]
     with pytest.raises(ValueError, match="'ridge' is a regressor"):
         TrajectoryEarlyStoppingCV(pair).fit(*labelled)

@@ -51,6 +51,26 @@ class FoldAttributes:
     )
 
 
+class LeaveOneOutAttributes:
+    """Fitted attributes about the rows that were left out of a run one by one."""
+
+    loo_path_ = recorded(
+        lambda record: record["loo"].path, "Leave-one-out error.", "loo"
+    )
+    loo_se_path_ = recorded(
+        lambda record: record["loo"].se_path, "Standard error of ``loo_path_``.", "loo"
+    )
+    loo_prediction_path_ = recorded(
+        lambda record: record["loo"].prediction, "Predictions of left-out rows.", "loo"
+    )
+    loo_indices_ = recorded(
+        lambda record: record["loo"].indices, "The rows that are left out.", "loo"
+    )
+    loo_target_ = recorded(
+        lambda record: record["loo"].target, "Targets of the left-out rows.", "loo"
+    )
+
+
 class HoldsRecord(SaysWhyMissing, FoldAttributes):
     """A fitted estimator that holds a :class:`~skacv.records.record.Record`.
 

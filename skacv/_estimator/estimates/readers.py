@@ -253,7 +253,8 @@ ESTIMATES = {
             parameter="loo",
             sample=rows_to_choose_by,
             limits=f"Leave-one-out needs at least {FEWEST_ROWS} rows (with positive "
-            "weight) and a skacv model; folds work with any model.",
+            "weight) and a skacv model, or in a list one that approximate_loo "
+            "supports; folds (criterion='cv') work with any model.",
             has_residuals=True,
             needs="sample",
             is_rotation_invariant=True,

@@ -12,12 +12,12 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ...optim.arrays import design_of
 from ...optim.losses import SquaredError
 from ...optim.namespaces import dtype_of, is_on_device
-from ...records.descriptors import recorded
 from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validate_weights
 from ..data.training_data import EncodedTarget, check_usable, new_rows, validate_samples
 from ..devices import convert_to, of_rows
 from ..docstrings import INTERVALS, LEVELS, OFFSETS, documented
+from ..estimates.fitted_state import LeaveOneOutAttributes
 from ..estimates.left_out import coefficients_without_rows
 from ..parameters import takes_coverage
 from ..run.recording import RecordsTrajectory
@@ -78,24 +78,8 @@ class HasStagedLoss(RecordsTrajectory):
         )
 
 
-class RecordedModel(HasStagedLoss):
+class RecordedModel(LeaveOneOutAttributes, HasStagedLoss):
     """A model of a run of updates, with the estimate by single rows left out."""
-
-    loo_path_ = recorded(
-        lambda record: record["loo"].path, "Leave-one-out error.", "loo"
-    )
-    loo_se_path_ = recorded(
-        lambda record: record["loo"].se_path, "Standard error of ``loo_path_``.", "loo"
-    )
-    loo_prediction_path_ = recorded(
-        lambda record: record["loo"].prediction, "Predictions of left-out rows.", "loo"
-    )
-    loo_indices_ = recorded(
-        lambda record: record["loo"].indices, "The rows that are left out.", "loo"
-    )
-    loo_target_ = recorded(
-        lambda record: record["loo"].target, "Targets of the left-out rows.", "loo"
-    )
 
     # Runs without single rows, up to an iterate: its number, and their coefficients.
     _replicas: Any = None

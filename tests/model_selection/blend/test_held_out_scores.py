@@ -95,6 +95,19 @@ def test_the_corrected_score_is_that_of_loops(data):
     assert model.best_score_corrected_ == pytest.approx(expected, rel=1e-6)
     assert model.best_score_corrected_ > model.best_score_
     assert 0 < model.best_score_corrected_se_ < model.best_score_
+    # Each member alone has the loss of its own choices.
+    board = model.leaderboard().set_index("member")
+    assert board.loc["blend", "score_corrected"] == model.best_score_corrected_
+    for name, own in zip(fitted, predictions):
+        expected = by_loops(
+            [(own - y) ** 2],
+            [own],
+            y,
+            lambda y, found: (y - found) ** 2,
+            lambda found, y: np.ones(1),
+        )
+        assert board.loc[name, "score_corrected"] == pytest.approx(expected)
+        assert expected > board.loc[name, "score"]
 
 
 def own_probabilities(fitted, label):
