@@ -278,6 +278,13 @@ class CatBoost(SumsOfLeaves):
         resolved = {name: resolved[name] for name in names}
         return params | resolved | {self.count: n_stages}
 
+    def shap_values(self, X):
+        from catboost import Pool
+
+        fitted = self.estimator
+        rows = Pool(X, cat_features=fitted.get_cat_feature_indices())
+        return fitted.get_feature_importance(rows, type="ShapValues")
+
     @property
     def n_stages(self):
         return self.booster.tree_count_

@@ -216,6 +216,9 @@ class LightGBM(Updated, SumsOfLeaves):
             return np.log1p(np.exp(sums))
         return np.sign(sums) * sums**2 if self._sums_roots() else sums
 
+    def shap_values(self, X):
+        return self.estimator.predict(X, pred_contrib=True)
+
     def regression_loss(self):
         loss = super().regression_loss()
         return OfSignedRoots(loss) if self._sums_roots() else loss

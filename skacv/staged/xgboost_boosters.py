@@ -125,10 +125,11 @@ class XGBoost(Updated):
         first.load_config(cut.save_config())
         return first
 
-    def predictions(self, X, first, last, former_sums=None):
+    def _rows(self, X, booster):
+        """Rows of X as its library takes them."""
         from xgboost import DMatrix
 
-        estimator, booster = self.estimator, self.booster
+        estimator = self.estimator
         rows = DMatrix(
             X,
             missing=estimator.missing,
@@ -138,6 +139,15 @@ class XGBoost(Updated):
         )
         if rows.feature_names is None:  # arrays have none, and a booster needs them
             rows.feature_names = booster.feature_names
+        return rows
+
+    def shap_values(self, X):
+        booster = self.estimator.get_booster()
+        return booster.predict(self._rows(X, booster), pred_contribs=True)
+
+    def predictions(self, X, first, last, former_sums=None):
+        estimator, booster = self.estimator, self.booster
+        rows = self._rows(X, booster)
         margins = partial(booster.predict, rows, output_margin=True)
         if first and former_sums is None:
             former_sums = margins(iteration_range=(0, first))
