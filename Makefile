@@ -23,7 +23,7 @@ NUMERICAL := tests/converged tests/kernel tests/linear_model tests/optim tests/r
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-ranking bench-claims bench-quantiles bench-sizes studies study-coefficients lint dist clean
+.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask bench-trainers docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-ranking bench-claims bench-quantiles bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-demo  ## models that stop themselves beside a grid and others: tables and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -55,7 +55,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
 	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py
 	$(EXTRAS)/bin/$(PYTEST) tests/linear_model/test_survival.py tests/staged/boosters tests/staged/test_objectives.py tests/tables tests/model_selection/defaults/test_boosters.py
-	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or lightgbm or sksurv or frozen_features"
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or lightgbm or sksurv or frozen_features or lightning or transformers or keras"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k scale
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_common.py -k array_api
@@ -97,6 +97,9 @@ bench-sizes: $(PEERS)/installed  ## the default beside boosters, 500 rows to a m
 
 bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md
+
+bench-trainers: $(EXTRAS)/installed  ## folds beside Lightning's trainer against trainers in turn
+	OMP_NUM_THREADS=1 $(EXTRAS)/bin/python -m benchmarks.trainers --output benchmarks/results/trainers.md
 
 bench-dask: $(EXTRAS)/installed  ## fits of rows on workers beside those in memory
 	$(EXTRAS)/bin/python -m benchmarks.dask_rounds --output benchmarks/results/dask.md
@@ -146,7 +149,7 @@ $(VENV)/installed: $(VENV)/installed-demo
 # The reference has skacv.jax and skacv.torch; of torch see below.
 $(VENV)/installed-docs: $(VENV)/installed tests/extras.txt
 	$(BIN)/python $(PIP) --constraint tests/extras.txt torch
-	$(BIN)/python $(PIP) --constraint tests/extras.txt --editable ".[docs,jax,torch]"
+	$(BIN)/python $(PIP) --constraint tests/extras.txt --editable ".[docs,jax,torch]" lightning transformers accelerate keras
 	touch $@
 
 $(OLDEST)/installed: pyproject.toml tests/oldest.txt
@@ -161,7 +164,7 @@ $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python $(PIP) --upgrade pip
 	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost scikit-survival imbalanced-learn skorch
+	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost scikit-survival imbalanced-learn skorch lightning transformers accelerate keras
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.

@@ -14,11 +14,14 @@ from pathlib import Path
 from .framework import arguments, write_sections
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-EXTRA = re.compile(r"^from skacv\.(jax|torch) import", re.MULTILINE)
+EXTRA = re.compile(
+    r"^(?:from skacv\.|from |import )(jax|torch|lightning|transformers|keras)\b",
+    re.MULTILINE,
+)
 
 
 def missing_extras(path):
-    """Extras of skacv that an example imports, and that are not installed."""
+    """Libraries of extras that an example imports, and that are not installed."""
     needed = sorted(set(EXTRA.findall(path.read_text())))
     return [extra for extra in needed if find_spec(extra) is None]
 
@@ -45,7 +48,7 @@ if __name__ == "__main__":
     results = {}
     for path in map(paths.get, args.names or paths):
         if missing := missing_extras(path):
-            print(f"{path.stem} is skipped: it needs skacv[{','.join(missing)}]\n")
+            print(f"{path.stem} is skipped: it needs {', '.join(missing)}\n")
         else:
             results[f"python examples/{path.name}"] = printed(path)
     if args.output:

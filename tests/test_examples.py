@@ -62,6 +62,9 @@ TINY = {
         "n_values": 2,
         "n_splits": 1,
     },
+    "plot_keras": {"max_iter": 3},
+    "plot_lightning": {"n_splits": 1, "max_epochs": 2},
+    "plot_transformers": {"n_rows": 60, "n_splits": 1, "max_epochs": 2},
     "plot_logistic": {"n_rows": 200, "n_splits": 1, "patience": 5, "n_values": 3},
     "plot_logistic_risk": {"share": 0.1, "n_splits": 1},
     "plot_memory_matrix": {"n": 50, "p": 75, "n_nonzero": 5},
@@ -143,7 +146,7 @@ def test_gallery_shows_every_example_once():
 )
 def test_example_prints_and_draws(example, tmp_path, capsys):
     if missing := missing_extras(EXAMPLES / f"{example}.py"):
-        pytest.skip(f"needs skacv[{','.join(missing)}]")
+        pytest.skip(f"needs {', '.join(missing)}")
     names_of(example)["main"](**TINY[example], output=tmp_path / "figures")
     (figure,) = (tmp_path / "figures").glob("*.png")
     assert figure.name == f"{example.removeprefix('plot_')}.png"

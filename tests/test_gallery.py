@@ -314,6 +314,34 @@ def claims_of_frozen_features(shown):
     assert wrong > wrong_last - 1
 
 
+def claims_of_lightning(shown):
+    table = dict(rows_of(shown.printed))
+    assert table["folds"][0] < 0.97 * table["a fifth set aside"][0]
+    assert table["folds"][0] < 0.7 * table["no stopping"][0]
+    assert 0 < lines_of(shown.axes[0])["held-out rows of five folds"].argmin() < 30
+
+
+def claims_of_transformers(shown):
+    table = dict(rows_of(shown.printed))
+    (loss, wrong, *_), (other, other_wrong, *_) = (
+        table["folds"],
+        table["a fifth set aside"],
+    )
+    assert loss < other
+    assert wrong < other_wrong
+    lines = lines_of(shown.axes[0])
+    test, held_out = lines["test sentences"], lines["held-out sentences of five folds"]
+    assert test[held_out.argmin()] < 1.05 * test.min()
+
+
+def claims_of_keras(shown):
+    table = dict(rows_of(shown.printed))
+    _, expected, test = table["chosen"]
+    assert test < 1.05 * table["best"][1] < 0.8 * table["last"][2]
+    assert expected < table["last"][1]
+    assert number_after("chosen variables:", shown.printed) == about(test, 1e-3)
+
+
 def claims_of_one_pass(shown):
     table = dict(rows_of(shown.printed))
     _, chosen = table["lasso path on the summary, stopped"]
@@ -657,6 +685,9 @@ CLAIMS = {
     "plot_claims": claims_of_claims,
     "plot_quantiles": claims_of_quantiles,
     "plot_frozen_features": claims_of_frozen_features,
+    "plot_lightning": claims_of_lightning,
+    "plot_transformers": claims_of_transformers,
+    "plot_keras": claims_of_keras,
     "plot_one_pass": claims_of_one_pass,
     "plot_which_estimate": claims_of_which_estimate,
     "plot_intervals": claims_of_intervals,
@@ -694,7 +725,7 @@ def no_other_figures():
 @pytest.mark.parametrize("example", CLAIMS)
 def test_study_says_what_it_shows(example, capsys):
     if missing := missing_extras(EXAMPLES / f"{example}.py"):
-        pytest.skip(f"needs skacv[{','.join(missing)}]")
+        pytest.skip(f"needs {', '.join(missing)}")
     names = names_of(example)
     with plt.rc_context():
         names["main"](**SIZES.get(example, {}))

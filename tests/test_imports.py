@@ -21,6 +21,7 @@ HEAVY = {
     "dask",
     "distributed",
     "jax",
+    "lightning",
     "lightgbm",
     "matplotlib",
     "optax",
@@ -30,6 +31,7 @@ HEAVY = {
     "sklearn.inspection",
     "sksurv",
     "torch",
+    "transformers",
     "xgboost",
 }
 

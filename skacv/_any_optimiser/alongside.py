@@ -16,7 +16,50 @@ from .folds import Folds
 N_REFUSED = 10
 
 
-class FollowedLoop:
+def is_same_update(distance, length, rounding):
+    """Whether two updates differ by less than those of other batches or step sizes."""
+    return distance <= 0.05 * length + 10 * rounding
+
+
+class HeldOutCurve:
+    """The loss of held-out rows along a run, evaluation by evaluation."""
+
+    def __init__(self) -> None:
+        self._path: list = []
+        self._se_path: list = []
+        self._iterations: list = []
+        self._patience = Patience(None)
+
+    def _add(self, value, error, n_updates, uncertainty=0.0):
+        """Add an evaluation; return whether it is the best one so far."""
+        self._path.append(value)
+        self._se_path.append(error)
+        self._iterations.append(n_updates)
+        self._patience.update(value, uncertainty)
+        return self._patience.best == len(self._path) - 1
+
+    @property
+    def path_(self) -> np.ndarray:
+        """Estimated mean loss of the iterates on unseen rows, (n_evaluations,)."""
+        return np.array(self._path)
+
+    @property
+    def se_path_(self) -> np.ndarray:
+        """Standard error of ``path_`` over folds, (n_evaluations,)."""
+        return np.array(self._se_path)
+
+    @property
+    def iterations_(self) -> np.ndarray:
+        """Number of updates at each entry of the path, (n_evaluations,)."""
+        return np.array(self._iterations)
+
+    @property
+    def best_iteration_(self) -> int:
+        """Number of updates at the (first) minimum of the path."""
+        return self._iterations[self._patience.best]
+
+
+class FollowedLoop(HeldOutCurve):
     """Replicas updated along with a training loop, and evaluated every few updates."""
 
     # The parameters of the best evaluation: a subclass shows them by a name of its own.
@@ -27,6 +70,7 @@ class FollowedLoop:
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1, got {every}.")
+        super().__init__()
         self._model, self._data = model, data
         self._folds, self._every = folds, every
         # The first replica has all rows: it is the loop's own run.
@@ -36,8 +80,6 @@ class FollowedLoop:
         self._replicas = model.begin_replicas(start, self._weights)
         self._X = model.rows_of(data.X, folds.pad(folds.most_held_out))
         self._y = model.rows_of(data.y, folds.indices)
-        self._path, self._se_path = [], []
-        self._patience = Patience(None)
         self._is_warned = False
         self._loop_params, self.n_steps_ = start, 0
         self._evaluate()
@@ -63,9 +105,7 @@ class FollowedLoop:
         result = self._model.reset_first(replicas, last, params)
         self._replicas, distance, length, rounding = result
         self.n_steps_ += 1
-        # Another batch or step size differs by more than 5% of the update's length and
-        # ten units of rounding.
-        is_same = distance <= 0.05 * length + 10 * rounding
+        is_same = is_same_update(distance, length, rounding)
         if not (is_same or self._is_warned):
             message = (
                 f"After update {self.n_steps_} the loop's parameters differ from those "
@@ -92,31 +132,8 @@ class FollowedLoop:
         predictions = self._folds.unpad(predictions[None])
         losses = model.losses(model.loss, self._y, predictions)
         estimate = PathEstimate.of(losses, predictions, self._folds, self.n_steps_)
-        self._path.append(estimate.path[0])
-        self._se_path.append(estimate.se_path[0])
-        self._patience.update(estimate.path[0])
-        if self._patience.best == len(self._path) - 1:
+        if self._add(estimate.path[0], estimate.se_path[0], self.n_steps_):
             self._best_params = self._loop_params
-
-    @property
-    def path_(self) -> np.ndarray:
-        """Estimated mean loss of the iterates on unseen rows, (n_evaluations,)."""
-        return np.array(self._path)
-
-    @property
-    def se_path_(self) -> np.ndarray:
-        """Standard error of ``path_`` over folds, (n_evaluations,)."""
-        return np.array(self._se_path)
-
-    @property
-    def iterations_(self) -> np.ndarray:
-        """Number of updates at each entry of the path, (n_evaluations,)."""
-        return self._every * np.arange(len(self._path))
-
-    @property
-    def best_iteration_(self) -> int:
-        """Number of updates at the (first) minimum of the path."""
-        return self._every * self._patience.best
 
     def should_stop(self, patience: int) -> bool:
         """Whether the path has not improved for a given number of entries.

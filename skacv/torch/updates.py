@@ -56,17 +56,22 @@ class Updates:
     @torch.no_grad()
     def reset_first(self, last, loop_params):
         """Put the first replica at ``loop_params``, as :meth:`Backend.reset_first`."""
-        squares = []
-        for name, value in self.params.items():
-            parts = (
-                loop_params[name] - value[0],
-                value[0] - last[name],
-                loop_params[name],
-            )
-            squares.append(torch.stack([(part**2).sum() for part in parts]))
-            value[0] = loop_params[name]
-        distance, length, size = torch.stack(squares).sum(dim=0).sqrt().tolist()
-        return self, distance, length, size * torch.finfo(value.dtype).eps
+        own = {name: value[0] for name, value in self.params.items()}
+        compared = compare_updates(loop_params, own, last)
+        for name, value in own.items():
+            value[:] = loop_params[name]
+        return self, *compared
+
+
+@torch.no_grad()
+def compare_updates(params, others, last):
+    """The distance of two updates of ``last``, and the length and rounding of them."""
+    squares = []
+    for name, value in params.items():
+        parts = value - others[name], others[name] - last[name], value
+        squares.append(torch.stack([(part**2).sum() for part in parts]))
+    distance, length, size = torch.stack(squares).sum(dim=0).sqrt().tolist()
+    return distance, length, size * torch.finfo(value.dtype).eps
 
 
 def check_elementwise(optimizer, params, n_updates=3, factor=100.0):
