@@ -23,7 +23,7 @@ NUMERICAL := tests/converged tests/kernel tests/linear_model tests/optim tests/r
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask bench-trainers docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-ranking bench-claims bench-quantiles bench-sizes studies study-coefficients lint dist clean
+.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask bench-trainers docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-ranking bench-claims bench-quantiles bench-members bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-demo  ## models that stop themselves beside a grid and others: tables and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -91,6 +91,9 @@ bench-claims: $(EXTRAS)/installed  ## claim frequencies beside generalised linea
 
 bench-quantiles: $(VENV)/installed  ## quantiles beside a grid search at every level: SKACV_TABLES as above
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.quantiles --output benchmarks/results/quantiles.md
+
+bench-members: $(VENV)/installed  ## the default beside a blend with a Gaussian process and an SVM: SKACV_TABLES as above
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.members --output benchmarks/results/members.md
 
 bench-sizes: $(PEERS)/installed  ## the default beside boosters, 500 rows to a million: hours; SKACV_TABLES as above
 	$(PEERS)/bin/python -m benchmarks.sizes --output benchmarks/results/sizes.md

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimator.delegation import take_transformers
+from ..model_selection.early_stopping import TrajectoryEarlyStoppingCV
 from ..staged import Staged
 from ..staged.adapter import staged_adapter_of
 
@@ -64,6 +65,8 @@ def blend_shap_values(
     ------
     NotFittedError
         If the model is not fitted.
+    TypeError
+        If it is no stopping estimator.
     ValueError
         If values of a member with weight are missing, have another shape, or do not
         add up to its predictions, as those of log odds or of a log link do not.
@@ -104,6 +107,11 @@ def blend_shap_values(
     >>> bool(abs(base_values + values.sum(axis=1) - blend.predict(X)).max() < 1e-6)
     True
     """
+    if not isinstance(model, TrajectoryEarlyStoppingCV):
+        raise TypeError(
+            "model must be a TrajectoryEarlyStoppingCV, SelfStoppingRegressor or "
+            f"SelfStoppingClassifier, got {type(model).__name__}."
+        )
     check_is_fitted(model)
     given, weights = dict(contributions or {}), {}
     for name, weight in model.weights_.items():

@@ -161,6 +161,8 @@ def test_what_is_no_explanation_is_refused(data, rng):
     X, y = data
     members = [("lasso", TrajectoryLasso("path")), ("rest", IterativeRidge(0.0))]
     model = TrajectoryEarlyStoppingCV(members, rule="min")
+    with pytest.raises(TypeError, match=r"must be a .* got Ridge"):
+        blend_shap_values(Ridge(), X, background=X)
     with pytest.raises(NotFittedError):
         blend_shap_values(model, X, background=X)
     model.set_params(random_state=0).fit(X, y)
