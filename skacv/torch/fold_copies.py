@@ -301,9 +301,9 @@ class FoldsBesideTrainer(HeldOutCurve):
                 part = self.take_rows(batch, kept, len(rows))
             with ExitStack() as stack:
                 stack.enter_context(copy.randomness.in_use())
-                if number is None:
+                if number is None:  # it draws what the trainer has drawn, everywhere
                     set_random_states(self._trainer_states)
-                for frozen in self._frozen:
+                for frozen in self._frozen if number is not None else ():
                     recalled = frozen.recalled(kept, len(rows), self.take_rows)
                     stack.enter_context(recalled)
                 backward(copy.network, part, number)

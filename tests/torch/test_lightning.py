@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from skacv.torch.lightning import FoldsCallback  # noqa: E402
 
 from .trainers import (  # noqa: E402
+    BATCH_SIZE,
     FOLDS,
     N_EPOCHS,
     N_ROWS,
@@ -178,14 +179,15 @@ def test_it_stops_and_the_module_has_the_best_state(rows):
             states.append(state_of(pl_module))
 
     module = Module(network(), partial(torch.optim.Adam, lr=0.1))
+    states.append(state_of(module))
     loader = DataLoader(TensorDataset(*rows), batch_sampler=FixedBatches())
     trained(module, folds.record_rows(loader), folds, States())
-    n_updates = len(states)
-    assert 6 < n_updates < N_EPOCHS * len(FixedBatches())
+    n_updates = len(states) - 1
+    assert n_updates < N_EPOCHS * len(FixedBatches())
     assert folds.iterations_.tolist() == list(range(0, n_updates + 1, 3))
     assert folds.best_iteration_ == n_updates - 6
     assert folds.path_.argmin() == len(folds.path_) - 3
-    best = states[folds.best_iteration_ - 1]
+    best = states[folds.best_iteration_]
     assert_same_state(state_of(module), best, rtol=0, atol=0)
 
 
@@ -215,9 +217,14 @@ def test_what_is_monitored_may_be_maximised(rows):
     )
 
 
-def test_random_numbers_of_the_run_are_its_own(rows):
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_random_numbers_of_the_run_are_its_own(is_frozen, rows):
     def run(*callbacks):
-        module = Module(network(torch.nn.Dropout(0.5)), ADAMW)
+        torch.manual_seed(2)
+        body = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5))
+        body.requires_grad_(not is_frozen)
+        layers = torch.nn.Sequential(body, network(torch.nn.Dropout(0.5)))
+        module = Module(layers, ADAMW)
         loader = DataLoader(TensorDataset(*rows), batch_size=8, shuffle=True)
         for folds in callbacks:
             loader = folds.record_rows(loader)
@@ -248,8 +255,10 @@ def test_frozen_parts_are_shared_and_computed_once(rows):
     folds = FoldsCallback(FOLDS, patience=None)
     loader = DataLoader(TensorDataset(*rows), batch_sampler=FixedBatches())
     trained(Module(layers, ADAMW), folds.record_rows(loader), folds)
-    # Training; then all rows are held out once, for the loss and for predictions.
-    assert body.n_rows == N_EPOCHS * N_ROWS + 2 * (N_EPOCHS + 1) * N_ROWS
+    # Training, and three updates of a copy with all rows; then all rows are held out
+    # once, for the loss and for predictions.
+    n_trained = N_EPOCHS * N_ROWS + 3 * BATCH_SIZE
+    assert body.n_rows == n_trained + 2 * (N_EPOCHS + 1) * N_ROWS
 
 
 def test_rows_may_be_predicted_as_another_dataset_has_them(rows):
