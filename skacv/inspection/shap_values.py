@@ -182,7 +182,13 @@ def contributions_of(name, member, X, background):
             columns = names_of_columns(name, step, columns)
         inner = inner.steps[-1][1]
     adapter = staged_adapter_of(inner)
-    values = None if adapter is None else adapter.shap_values(rows)
+    try:
+        values = None if adapter is None else adapter.shap_values(rows)
+    except Exception as error:  # libraries have classes of their own
+        raise ValueError(
+            f"contributions lack the member {name!r}, and its library exports none for "
+            f"this {type(inner).__name__}: pass them from an explainer."
+        ) from error
     if values is None and hasattr(inner, "coef_"):
         if compared is None:
             raise ValueError(

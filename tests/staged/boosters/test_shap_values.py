@@ -99,3 +99,20 @@ def test_categories_are_one_column_for_every_library(data, rng):
     assert set(table.columns[largest[:2]]) <= {"a", "word", "b"}
     is_red = (table["word"] == "red").to_numpy()
     assert values[is_red, 1].min() > values[~is_red, 1].max()
+
+
+def test_several_targets_have_values_each(data):
+    X, y = data
+    Y = np.column_stack([y, X[:, 3] - y])
+    single = xgboost.XGBRegressor(**SMALL)
+    model = TrajectoryEarlyStoppingCV([("trees", single)], random_state=0).fit(X, Y)
+    values, base = blend_shap_values(model, X)
+    assert values.shape == (90, 2, 4)
+    np.testing.assert_allclose(
+        base + values.sum(axis=2), model.predict(X), atol=1e-4 * Y.std()
+    )
+    # It exports none of trees whose leaves are vectors.
+    several = xgboost.XGBRegressor(**SMALL, multi_strategy="multi_output_tree")
+    model = TrajectoryEarlyStoppingCV([("trees", several)], random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="lack the member 'trees', and its library"):
+        blend_shap_values(model, X)
