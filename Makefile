@@ -53,9 +53,9 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
-	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py
+	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py tests/model_selection/test_tuning.py
 	$(EXTRAS)/bin/$(PYTEST) tests/linear_model/test_survival.py tests/staged/boosters tests/staged/test_objectives.py tests/tables tests/model_selection/defaults/test_boosters.py
-	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or lightgbm or sksurv or frozen_features or lightning or transformers or keras"
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or lightgbm or optuna or sksurv or frozen_features or skorch or lightning or transformers or keras"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k scale
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_common.py -k array_api
@@ -167,7 +167,7 @@ $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python $(PIP) --upgrade pip
 	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost scikit-survival imbalanced-learn skorch lightning transformers accelerate keras
+	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost scikit-survival imbalanced-learn skorch lightning transformers accelerate keras optuna
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.

@@ -30,7 +30,7 @@ PAGES = [
 # And callbacks, which scikit-learn has from 1.9 on.
 EXTRA = re.compile(
     r"^>>> (?:import|from) "
-    r"(jax|torch|dask|imblearn|lightgbm|lightning|transformers|keras|sksurv|sklearn\.callback)\b",
+    r"(jax|torch|dask|imblearn|lightgbm|lightning|transformers|keras|optuna|sksurv|sklearn\.callback)\b",
     re.MULTILINE,
 )
 

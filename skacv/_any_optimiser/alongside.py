@@ -74,8 +74,8 @@ class FollowedLoop(HeldOutCurve):
         self._model, self._data = model, data
         self._folds, self._every = folds, every
         # The first replica has all rows: it is the loop's own run.
-        equal = np.full((1, data.n_rows), 1 / data.n_rows)
-        weights = np.concatenate([equal, folds.weights()])
+        of_loop = folds.row_weights / folds.row_weights.sum()
+        weights = np.concatenate([of_loop[None], folds.weights()])
         self._weights = model.weights(start, data, weights)
         self._replicas = model.begin_replicas(start, self._weights)
         self._X = model.rows_of(data.X, folds.pad(folds.most_held_out))
@@ -85,10 +85,10 @@ class FollowedLoop(HeldOutCurve):
         self._evaluate()
 
     @classmethod
-    def _begin(cls, model, start, X, y, folds, every):
+    def _begin(cls, model, start, X, y, folds, every, sample_weight):
         """Check the data, and begin the replicas of a loop at its start."""
-        data = check_run(model, start, X, y)
-        folds = Folds.of(folds, model.to_numpy(data.y))
+        data, row_weights = check_run(model, start, X, y, sample_weight=sample_weight)
+        folds = Folds.of(folds, model.to_numpy(data.y), row_weights)
         return cls(model, start, data, folds, every)
 
     def _follow(self, params, rows):

@@ -2,8 +2,6 @@
 
 from abc import ABC, abstractmethod
 
-import numpy as np
-
 from .linearised import linearised_path
 
 
@@ -29,20 +27,15 @@ class Backend(ABC):
     def penalty_of(self, params):
         return 0.0 if self.penalty is None else self.penalty(params)
 
-    def equal_weights(self, params, data):
-        n_rows = data.n_rows
-        return self.weights(params, data, np.full(1, 1 / n_rows)).repeat(n_rows)
-
     def record(self, n_steps, start, data):
         """The path of a run on RunRows, and every iterate's mean loss on all rows."""
-        weights = self.equal_weights(start, data)
 
         def step(carry, t):
-            return self.step(carry, *data.at_update(t, weights))
+            return self.step(carry, *data.at_update(t, data.weights))
 
         def read(carry):
             params = self.params_of(carry)
-            return params, self.mean_loss(params, data.X, data.y, weights)
+            return params, self.mean_loss(params, data.X, data.y, data.weights)
 
         return self.scan(step, read, self.begin(start), n_steps)
 
@@ -64,8 +57,8 @@ class Backend(ABC):
     def hessian(self, params, data):
         """Hessian of the mean loss over all rows."""
         theta, unravel = self.functions.ravel(params)
-        weights = self.equal_weights(params, data)
-        return self.functions.hessian(self, unravel, theta, data.X, data.y, weights)
+        of_rows = data.X, data.y, data.weights
+        return self.functions.hessian(self, unravel, theta, *of_rows)
 
     linearised_path = linearised_path
 

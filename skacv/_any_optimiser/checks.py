@@ -3,11 +3,15 @@
 import numpy as np
 
 from .._compat import check_in_memory
+from .._estimator.data.checks import validate_weights
 from .data import check_batches
 
 
-def check_run(model, params, X, y, batches=None):
-    """The data of a run, after checks of the parameters, the data and the model."""
+def check_run(model, params, X, y, batches=None, sample_weight=None):
+    """The data of a run, after checks of the parameters, the data and the model.
+
+    Returned are the RunRows, and the weights of the rows in double precision.
+    """
     dtypes = {
         name: array.dtype
         for name, array in model.arrays_by_name("params", params).items()
@@ -31,6 +35,9 @@ def check_run(model, params, X, y, batches=None):
         if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
             raise ValueError(f"{name} has entries that are NaN or infinite.")
     batches = check_batches(batches, n_rows)
+    row_weights = validate_weights(sample_weight, n_rows)
+    if not row_weights.any():
+        raise ValueError("sample_weight is zero on all rows.")
 
     prediction = model.predict(params, X)
     shape = np.shape(model.loss(y, prediction))
@@ -57,4 +64,6 @@ def check_run(model, params, X, y, batches=None):
             "instead of dropout, and LayerNorm instead of batch normalisation, or "
             "freeze both (eval() in torch)."
         )
-    return model.data(X, y, batches)
+    data = model.data(X, y, batches)
+    weights = model.weights(params, data, row_weights / row_weights.sum())
+    return data._replace(weights=weights), row_weights

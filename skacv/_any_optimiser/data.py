@@ -6,11 +6,15 @@ import numpy as np
 
 
 class RunRows(NamedTuple):
-    """X and y of n_rows rows, and batches of row numbers, repeated cyclically."""
+    """X and y of n_rows rows, and batches of row numbers, repeated cyclically.
+
+    Shapes: weights (n_rows,), those of the rows in a mean, which sum to one.
+    """
 
     X: Any
     y: Any
     batches: Any
+    weights: Any = None
 
     @property
     def n_rows(self):

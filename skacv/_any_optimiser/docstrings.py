@@ -25,7 +25,8 @@ optimizer : callable, default=None
     ``optimizer(params)``, an elementwise optimiser of a list of tensors. None is
     ``torch.optim.Adam(params, 0.05)``.
 scheduler : callable, default=None
-    ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
+    ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update. One
+    that needs a loss, ``ReduceLROnPlateau``, is refused.
 penalty : callable, default=None
     ``penalty(params)`` returns a number for a dict of tensors by name.
 random_state : int, RandomState instance or None, default=None

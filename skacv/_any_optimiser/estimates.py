@@ -50,7 +50,7 @@ class PathEstimate:
         held_out = HeldOutLosses(
             rows=folds.indices,
             folds=folds.numbers,
-            weights=np.ones(len(folds.indices)),
+            weights=folds.row_weights[folds.indices],
             n_iterates=len(losses),
             of=lambda iterations: losses[iterations],
         )

@@ -13,10 +13,12 @@ from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import Interval, _fit_context, on_host
-from .._estimator.data.checks import validate_rows, validate_rows_and_target
-from .._estimator.data.labels import classes_of
-from .._estimator.estimates.folds import routing_of, splitter_of
+from .._compat import Interval, StrOptions, _fit_context, class_weights, on_host
+from .._estimator.data.checks import validate_rows
+from .._estimator.data.labels import check_class_weights, classes_of
+from .._estimator.data.training_data import Samples, validate_samples
+from .._estimator.estimates.folds import list_folds, routing_of
+from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.terms import RunTerms
 from .._estimator.parameters import copy_parameters, to_python_scalar
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
@@ -43,7 +45,7 @@ class IteratedTerms(RunTerms):
         return Logistic() if n_classes == 2 else Multinomial()
 
     def check_data(self, X, y, sample_weight=None):
-        self.model._encode_data(X, y)
+        self.model._encode_data(X, y, sample_weight)
 
 
 class IteratedModel(RecordedModel):
@@ -100,6 +102,8 @@ class IteratedModel(RecordedModel):
         "random_state": ["random_state"],
     }
     get_metadata_routing = routing_of
+    # Arrays of other libraries become those of NumPy, and then of the run's.
+    _follows_X = False
     _terms_type = IteratedTerms
 
     params_ = recorded(
@@ -111,15 +115,21 @@ class IteratedModel(RecordedModel):
     )
 
     @abstractmethod
-    def _run(self, X, target, n_outputs, seed, batches):
-        """The run on validated data, its parameters, and further results by name."""
+    def _run(self, data, seed, batches):
+        """The run on EncodedRows, its parameters, and further results by name."""
 
     @abstractmethod
     def _predictions(self, params, X):
         """Predictions by given parameters, (n,) or (n, n_outputs)."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Run the optimiser once and record every iterate with its estimates.
 
         Parameters
@@ -128,6 +138,10 @@ class IteratedModel(RecordedModel):
             Training data. Scale the columns first.
         y : array-like of shape (n_samples,)
             Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights of the rows in all mean losses. Rows with weight zero
+            are ignored. In a batch a row counts by its weight over the mean weight of
+            all rows.
         **params : dict
             Passed to the splitter of ``cv``, such as ``groups``; with metadata routing
             enabled, as it requests.
@@ -142,16 +156,23 @@ class IteratedModel(RecordedModel):
         ValueError
             If parameters or data are invalid, or a run diverges.
         """
-        return super().fit(X, y, **params)
+        return super().fit(X, y, sample_weight=sample_weight, **params)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def begin(self, X: Any, y: ArrayLike, **params: Any) -> Run:
+    def begin(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Run:
         """Begin a run. It goes on to its end at once.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
             As in ``fit``.
 
@@ -159,28 +180,26 @@ class IteratedModel(RecordedModel):
         -------
         Run
         """
-        X, y, target, names, n_outputs = self._encode_data(X, y)
-        n_rows = len(y)
-        splitter, split_params, groups = splitter_of(self, y, params)
-        splits = None
-        if splitter is not None:
-            splits = list(splitter.split(X, y, **split_params))
+        data = self._encode_data(X, y, sample_weight)
+        samples, n_rows = data.samples, len(data.target)
+        folds, groups = list_folds(self, samples.passed, on_host(y), samples, params)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         loo, left_out = to_python_scalar(self.loo), None
+        check_loo(loo, n_rows)
         if loo is True:
             left_out = np.arange(n_rows)
         elif loo is not False:
-            if loo > n_rows:
-                raise ValueError(f"loo={loo} is more than the {n_rows} rows there are.")
             left_out = np.sort(rng.choice(n_rows, loo, replace=False))
         model = copy_parameters(self)
-        return WholeRun(
-            model, X, y, target, n_outputs, names, seed, splits, left_out, groups
-        )
+        return WholeRun(model, data, seed, folds, left_out, groups)
 
-    def _validate_rows_and_target(self, X, y):
-        return validate_rows_and_target(self, on_host(X), y, ensure_min_samples=2)
+    @abstractmethod
+    def _encode_data(self, X, y, sample_weight):
+        """EncodedRows: validated samples of positive weight, as the run takes them."""
+
+    def _keeps_rows(self, X):
+        return False
 
     def _validate_rows(self, X):
         check_is_fitted(self)
@@ -216,23 +235,32 @@ class IteratedModel(RecordedModel):
         return np.average(self._row_losses(target, predictor[None])[0], weights=weights)
 
 
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Samples of positive weight as a run takes them; arrays have one entry a row."""
+
+    samples: Samples
+    # As the loss takes it, and the number of outputs of the model.
+    target: np.ndarray
+    n_outputs: int
+    # In mean losses: those of the samples, times those of their classes.
+    weights: np.ndarray
+    classes: np.ndarray | None = None
+
+
 @dataclass(eq=False)
 class WholeRun(Run):
     """A run of an optimiser, which goes on to its end at once."""
 
     # It has the parameters, and is not fitted.
     model: IteratedModel
-    X: np.ndarray
-    y: np.ndarray
-    # As the loss takes it, and its number of columns.
-    target: np.ndarray
-    n_outputs: int
-    # Fitted attributes about the columns, and classes.
-    names: dict
+    data: EncodedRows
     seed: int
-    # The folds of ``cv``, and the rows that are left out one at a time; or None.
-    splits: list | None
+    # The folds of ``cv``, and the rows that are left out one at a time or None; rows
+    # are numbered among those of the data.
+    folds: list
     left_out: np.ndarray | None
+    # The group of every sample that was passed, or None.
     groups: np.ndarray | None
     _record: Record | None = None
 
@@ -240,37 +268,39 @@ class WholeRun(Run):
         check_n_updates(n_updates)
         if self._record is not None:
             return True
-        model, n_rows, batches = self.model, len(self.y), None
+        model, data, batches = self.model, self.data, None
+        samples, n_rows = data.samples, len(data.target)
         if model.batch_size is not None:
             n_epochs = ceil(model.max_iter / ceil(n_rows / model.batch_size))
             batches = shuffled_batches(n_rows, model.batch_size, n_epochs, self.seed)
-        of_data = self.X, self.target, self.n_outputs
-        run, params_path, more = model._run(*of_data, self.seed, batches)
+        run, params_path, more = model._run(data, self.seed, batches)
         estimates = {}
-        if self.splits is not None:
-            path = run.cv_path(self.splits)
+        if self.folds:
+            path = run.cv_path(self.folds)
             # The held-out rows are listed fold by fold.
             ends = np.flatnonzero(np.diff(path.folds)) + 1
-            indices = np.split(path.indices, ends)
-            estimates["cv"] = _held_out(path, indices, self.y)
+            indices = np.split(samples.rows[path.indices], ends)
+            estimates["cv"] = _held_out(path, indices, samples.y)
         if self.left_out is not None:
             path = run.loo_path(self.left_out)
-            estimates["loo"] = _held_out(path, path.indices, self.y)
-        names = dict(self.names)
+            indices = samples.rows[path.indices]
+            estimates["loo"] = _held_out(path, indices, samples.y)
+        weights = np.zeros(samples.n_samples)
+        weights[samples.rows] = data.weights
         record = Record(
             iterates=ParamsPath(params_path, model._model_type.iterate),
             iteration=run.n_steps,
             iterate=None,
             n_iter=run.n_steps,
             loss=model._loss,
-            classes=names.pop("classes_", None),
+            classes=data.classes,
             train_path=run.train_path,
             estimates=estimates,
             seed=self.seed,
-            weights=np.ones(n_rows),
+            weights=weights,
             groups=self.groups,
             more=more,
-            names=names,
+            names=samples.names,
         )
         self._record = model._record_at(record, run.n_steps)
         return True
@@ -301,12 +331,16 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
         """(y - prediction)^2"""
         return (y - prediction) ** 2
 
-    def _encode_data(self, X, y):
-        X, y, names = self._validate_rows_and_target(X, y)
-        return X, y, y.astype(X.dtype, copy=False), names, 1
+    def _encode_data(self, X, y, sample_weight):
+        samples = validate_samples(self, X, y, sample_weight)
+        target = samples.y.astype(samples.X.dtype, copy=False)
+        return EncodedRows(samples, target, 1, samples.weights)
 
     def _target(self, y):
         return y.astype(np.float64, copy=False)
+
+
+OF_CLASS_WEIGHT = {"class_weight": [dict, StrOptions({"balanced"}), None]}
 
 
 class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEstimator):
@@ -319,6 +353,9 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     loss : callable, default=None
         ``loss(y, decision)``, one number per row, with the classes as 0, 1, ..., or a
         usual loss of the library. None is the log loss, which gives probabilities.
+    class_weight : dict, "balanced" or None, default=None
+        Class weights, as in scikit-learn, times ``sample_weight``. They do not change
+        when rows are left out.
 
     Attributes
     ----------
@@ -332,11 +369,16 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     _usual_loss = Logistic()
     _losses_with_probabilities = (None,)
 
-    def _encode_data(self, X, y):
-        X, y, names = self._validate_rows_and_target(X, y)
-        classes, label = classes_of(self, y)
+    def _encode_data(self, X, y, sample_weight):
+        samples = validate_samples(self, X, y, sample_weight)
+        classes, label = classes_of(self, samples.y)
+        class_weight = class_weights(
+            self.class_weight, classes, samples.y, samples.weights
+        )
+        check_class_weights(class_weight, classes)
         n_outputs = 1 if len(classes) == 2 else len(classes)
-        return X, y, label, {**names, "classes_": classes}, n_outputs
+        weights = samples.weights * class_weight[label]
+        return EncodedRows(samples, label, n_outputs, weights, classes)
 
     def _loss_and_target(self, label, n_classes):
         return None, label

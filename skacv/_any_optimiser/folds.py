@@ -11,16 +11,20 @@ from ..optim.blocks import CACHE_BYTES, n_per_block
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Held-out rows of every replica, and training rows (None: all other rows)."""
+    """Held-out rows of every replica, and training rows (None: all other rows).
 
-    n_rows: int
+    Shapes: row_weights (n_rows,); rows of weight zero are in no fold.
+    """
+
+    row_weights: np.ndarray
     held_out: tuple
     training: tuple | None = None
 
     @classmethod
-    def of(cls, folds, y):
+    def of(cls, folds, y, row_weights=None):
         """Folds from a number, a splitter, or pairs of training and held-out rows."""
         n_rows = len(y)
+        row_weights = np.ones(n_rows) if row_weights is None else row_weights
         if isinstance(folds, int | np.integer):
             if not 2 <= folds <= n_rows:
                 raise ValueError(
@@ -28,20 +32,31 @@ class Folds:
                 )
             folds = ShuffledFolds(stratified=False, n_splits=int(folds))
         splits = check_cv(folds).split(np.zeros((n_rows, 0)), y)
-        training, held_out = zip(*folds_of(splits, np.arange(n_rows)))
-        return cls(n_rows, held_out, training)
+        position = np.where(row_weights > 0, np.arange(n_rows), -1)
+        training, held_out = zip(*folds_of(splits, position))
+        return cls(row_weights, held_out, training)
 
     @classmethod
-    def of_rows(cls, rows, n_rows):
-        """Folds of single rows; None means all rows."""
-        rows = np.arange(n_rows) if rows is None else rows
-        rows = row_numbers(rows, n_rows, "rows")
+    def of_rows(cls, rows, row_weights):
+        """Folds of single rows; None means all rows of positive weight."""
+        rows = np.flatnonzero(row_weights) if rows is None else rows
+        rows = row_numbers(rows, len(row_weights), "rows")
         if not len(rows):
             raise ValueError("rows has none to leave out.")
-        return cls(n_rows, tuple(rows[:, None]))
+        weightless = rows[row_weights[rows] == 0]
+        if len(weightless):
+            raise ValueError(
+                f"rows has row {weightless[0]}, whose sample_weight is zero: the run "
+                "is without it anyway."
+            )
+        return cls(row_weights, tuple(rows[:, None]))
 
     def __len__(self):
         return len(self.held_out)
+
+    @property
+    def n_rows(self):
+        return len(self.row_weights)
 
     @property
     def indices(self):
@@ -63,7 +78,8 @@ class Folds:
             counts = np.stack(
                 [np.bincount(rows, minlength=self.n_rows) for rows in self.training]
             )
-        return counts / counts.sum(axis=1, keepdims=True)
+        weights = counts * self.row_weights
+        return weights / weights.sum(axis=1, keepdims=True)
 
     @property
     def most_held_out(self):
@@ -97,7 +113,8 @@ class Folds:
             training = self.training
             if training is not None:
                 training = tuple(training[number] for number in numbers)
-            yield Folds(self.n_rows, held_out, training), min(size, len(self) - first)
+            block = Folds(self.row_weights, held_out, training)
+            yield block, min(size, len(self) - first)
 
     def predict_by_block(self, held_out, most=None):
         """Predictions of all held-out rows, block by block.

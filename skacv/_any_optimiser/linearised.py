@@ -85,7 +85,7 @@ def linearised_path(model, path, data, is_corrected, rows):
     functions, start = model.functions, model.iterate(path, 0)
     unravel = functions.ravel(start)[1]
     flat = functions.map_rows(lambda params: functions.ravel(params)[0])
-    thetas, weights = flat(path), model.equal_weights(start, data)
+    thetas, weights = flat(path), data.weights
     (rows,) = model.arrays(start, rows)
     held_out = tuple(model.rows_of(array, rows[:, None]) for array in (data.X, data.y))
     expansion = ReplicaGradients(model, unravel, data, weights, rows, held_out)
@@ -135,6 +135,11 @@ class ReplicaGradients:
     def functions(self):
         return self.model.functions
 
+    @property
+    def shares(self):
+        """Weights of the rows that replicas leave out, (n_replicas, 1)."""
+        return self.weights[self.rows][:, None]
+
     def linearise(self, theta, deviations, X, y, weights):
         """Gradients at theta + deviations, to first order in the deviations."""
         # Shapes: deviations, returned (n_replicas, n_parameters).
@@ -164,19 +169,19 @@ class ReplicaGradients:
         error = gradients - self.linearise(theta, deviations, *all_rows)
         exact_of_row = self.functions.map_rows(self._gradient_of_row)
         error_of_row = exact_of_row(theta + deviations, *self.held_out) - row_gradients
-        return error - self.weights[0] * error_of_row
+        return error - self.shares * error_of_row
 
     def gradients(self, t, theta, replica_thetas, row_gradients, error):
         """Gradients of the objectives of all replicas at update ``t``."""
         X, y, weights = self.data.at_update(t, self.weights)
-        share = self.weights[0]
+        shares = self.shares
         if self.data.batches is not None:
             is_row = self.data.rows_at(t) == self.rows[:, None]
-            share = (is_row * weights).sum(axis=1)[:, None]
+            shares = (is_row * weights).sum(axis=1)[:, None]
         gradients = self.linearise(theta, replica_thetas - theta, X, y, weights)
-        gradients = gradients - share * row_gradients
+        gradients = gradients - shares * row_gradients
         penalty_gradients = self.functions.map_rows(self.functions.grad(self._penalty))
-        loss_gradients = (gradients + error) / (1 - self.weights[0])
+        loss_gradients = (gradients + error) / (1 - self.shares)
         return loss_gradients + penalty_gradients(replica_thetas)
 
     def predictions(self, thetas):

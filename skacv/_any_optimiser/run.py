@@ -23,13 +23,14 @@ class OptimiserRun:
 
     _model: Backend
     _data: RunRows
+    _row_weights: np.ndarray  # as they were passed, in double precision
     params_path: Any
     train_path: np.ndarray
 
     @classmethod
-    def _record(cls, model, start, X, y, n_steps, batches):
+    def _record(cls, model, start, X, y, n_steps, batches, sample_weight):
         """Check parameters and data, run once, and record every iterate."""
-        data = check_run(model, start, X, y, batches)
+        data, row_weights = check_run(model, start, X, y, batches, sample_weight)
         path, train_path = model.record(n_steps, start, data)
         train_path = model.to_numpy(train_path).astype(np.float64)
         finite = np.isfinite(train_path)
@@ -38,7 +39,7 @@ class OptimiserRun:
                 f"The training loss is not finite from iterate {finite.argmin()} on: "
                 "use smaller or fewer steps, or a loss that does not overflow."
             )
-        return cls(model, data, path, train_path)
+        return cls(model, data, row_weights, path, train_path)
 
     @property
     def n_steps(self) -> int:
@@ -94,7 +95,8 @@ class OptimiserRun:
             work entry by entry.
         """
         y = self._model.to_numpy(self._data.y)
-        return self._left_out(Folds.of(folds, y), block_size)
+        folds = Folds.of(folds, y, self._row_weights)
+        return self._left_out(folds, block_size)
 
     def loo_path(
         self,
@@ -144,7 +146,7 @@ class OptimiserRun:
                 f"method must be one of {METHODS}, got {method!r}."
                 f"{did_you_mean(method, METHODS)}"
             )
-        folds = Folds.of_rows(rows, self._data.n_rows)
+        folds = Folds.of_rows(rows, self._row_weights)
         if method == "exact":
             return self._left_out(folds, block_size)
         check_linearisable(self)

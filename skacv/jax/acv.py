@@ -135,6 +135,7 @@ class TrajectoryACV:
         y: Any,
         n_steps: int,
         batches: Iterable[ArrayLike] | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> "Run":
         """Run the optimiser once, and record every iterate.
 
@@ -150,6 +151,10 @@ class TrajectoryACV:
             Rows of every update, repeated cyclically, for example from
             :func:`skacv.jax.shuffled_batches`; their lengths may differ. None uses all
             rows in every update.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Nonnegative weights of the rows in all mean losses; None: equal ones. In a
+            batch a row counts by its weight over the mean weight of all rows, so that
+            the mean over random batches is the weighted mean over all rows.
 
         Returns
         -------
@@ -161,13 +166,21 @@ class TrajectoryACV:
         ValueError
             If parameters are not floating-point numbers, the loss does not return one
             number per row, predictions depend on other rows, data or losses are not
-            finite, or batches are not rows of the data.
+            finite, batches are not rows of the data, or weights are negative or all
+            zero.
         """
         params = jax.tree.map(jnp.asarray, params)
-        return Run._record(self._model, params, X, y, n_steps, batches)
+        of_run = X, y, n_steps, batches, sample_weight
+        return Run._record(self._model, params, *of_run)
 
     def alongside(
-        self, params: Any, X: Any, y: Any, folds: Any = 5, every: int = 1
+        self,
+        params: Any,
+        X: Any,
+        y: Any,
+        folds: Any = 5,
+        every: int = 1,
+        sample_weight: ArrayLike | None = None,
     ) -> Alongside:
         """Cross-validation folds that are updated along with your training loop.
 
@@ -183,6 +196,10 @@ class TrajectoryACV:
             rows and held-out rows.
         every : int, default=1
             Number of updates between evaluations on held-out rows.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Nonnegative weights of the rows, with which the loop minimises the mean of
+            ``weights[rows] / weights.mean()`` times the losses of a batch. None: equal
+            ones.
 
         Returns
         -------
@@ -218,7 +235,8 @@ class TrajectoryACV:
         >>> coef = acv.best_params_
         """
         params = jax.tree.map(jnp.asarray, params)
-        return Alongside._begin(self._model, params, X, y, folds, every)
+        of_loop = X, y, folds, every, sample_weight
+        return Alongside._begin(self._model, params, *of_loop)
 
 
 class Run(OptimiserRun):

@@ -1,7 +1,7 @@
 """Scikit-learn estimators that run optax optimisers."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import optax
 
 from .._any_optimiser.docstrings import OF_CLASSES, OPTAX
 from .._any_optimiser.estimators import (
+    OF_CLASS_WEIGHT,
     IteratedClassifier,
     IteratedModel,
     IteratedRegressor,
@@ -73,7 +74,8 @@ class OptaxModel(IteratedModel):
     ) -> None:
         set_parameters(self, locals())
 
-    def _run(self, X, target, n_outputs, seed, batches):
+    def _run(self, data, seed, batches):
+        X, n_outputs = data.samples.X, data.n_outputs
         n_features = X.shape[1]
         if self.init is None:  # a linear model starts at zero
             outputs = () if n_outputs == 1 else (n_outputs,)
@@ -83,7 +85,7 @@ class OptaxModel(IteratedModel):
             params = self.init(jax.random.key(seed), n_features, n_outputs)
         optimizer = ADAM if self.optimizer is None else self.optimizer
         acv = TrajectoryACV(self._model(), self._row_loss(), optimizer, self.penalty)
-        run = acv.run(params, X, target, self.max_iter, batches)
+        run = acv.run(params, X, data.target, self.max_iter, batches, data.weights)
         return run, jax.tree.map(np.asarray, run.params_path), {}
 
     def _model(self):
@@ -150,7 +152,8 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
         ``init(key, n_features, n_outputs)`` returns the starting parameters of
         ``model``, a pytree of arrays, from a key of ``jax.random``; ``n_outputs`` is 1
         for two classes, otherwise their number. None is zeros.
-    {loss, optimizer, penalty, max_iter, batch_size, cv, loo, random_state}
+    {loss, optimizer, penalty, class_weight, max_iter, batch_size, cv, loo}
+    {random_state}
 
     Attributes
     ----------
@@ -171,3 +174,21 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     """
 
     _default_loss = staticmethod(log_loss)
+    _parameter_constraints = {**OptaxModel._parameter_constraints, **OF_CLASS_WEIGHT}
+
+    def __init__(
+        self,
+        model: Callable[..., Any] | None = None,
+        init: Callable[..., Any] | None = None,
+        *,
+        loss: Callable[..., Any] | None = None,
+        optimizer: Any = None,
+        penalty: Callable[..., Any] | None = None,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        max_iter: int = 200,
+        batch_size: int | None = None,
+        cv: Any = None,
+        loo: int = False,
+        random_state: RandomState = None,
+    ) -> None:
+        set_parameters(self, locals())

@@ -43,6 +43,11 @@ def memory_matrix(run, n_probes, n_checked, seed):
         raise ValueError(
             f"n_probes must be 'exact' or at least {2 * GROUP}, got {n_probes!r}."
         )
+    if (run._row_weights != run._row_weights[0]).any():
+        raise ValueError(
+            "risk_path counts all rows alike, but the run has a sample_weight that "
+            "differs from row to row: use cv_path or loo_path."
+        )
     model, data = run._model, run._data
     fitted = run.predict_path(data.X)
     slopes, curvature = _row_derivatives(model.loss, data.y, fitted)
@@ -70,7 +75,7 @@ def memory_matrix(run, n_probes, n_checked, seed):
 
     predictions = held_out(np.mean(solutions, axis=0))
     losses = partial(path_losses, model.loss, data.y)
-    row_losses, all_rows = losses(predictions), Folds.of_rows(None, data.n_rows)
+    row_losses, all_rows = losses(predictions), Folds.of_rows(None, run._row_weights)
     estimate = PathEstimate.of(row_losses, predictions, all_rows)
     if len(solutions) > 1:  # random signs leave an error
         by_group = [losses(held_out(solution)).mean(axis=1) for solution in solutions]
@@ -157,7 +162,7 @@ def _floats(tree):
 @partial(jax.jit, static_argnums=0)
 def _solutions(model, data, params, curvature, counts, temporal, signs):
     """W times some temporal modes, (n_steps + 1, n_modes)."""
-    weights, start = model.equal_weights(params, data), model.begin(params)
+    weights, start = data.weights, model.begin(params)
 
     def shifted_update(carry, t, shift):
         """Update ``t`` where slopes of all rows are shifted, in a batch or not."""

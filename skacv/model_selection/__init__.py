@@ -12,6 +12,7 @@ from .defaults.pipeline import TablePipeline
 from .early_stopping import TrajectoryEarlyStoppingCV
 from .quantiles import SelfStoppingQuantileRegressor
 from .self_stopping import SelfStoppingClassifier, SelfStoppingRegressor
+from .tuning import run_in_trial
 
 __all__ = [
     "ApproximateLOO",
@@ -25,5 +26,6 @@ __all__ = [
     "TrajectoryEarlyStoppingCV",
     "approximate_loo",
     "register_estimate",
+    "run_in_trial",
     "unregister_estimate",
 ]

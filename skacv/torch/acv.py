@@ -38,25 +38,42 @@ class Alongside(FollowedLoop):
         """The module's parameters at the minimum of the path."""
         return self._best_params
 
-    def step(self, rows: ArrayLike | None = None) -> None:
+    def step(
+        self,
+        rows: ArrayLike | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+    ) -> None:
         """Follow an update of the loop: call it after every ``optimizer.step()``.
 
         Parameters
         ----------
         rows : Tensor or array-like of int, default=None
             Indices of the rows used in the update; None means all.
+        optimizer : torch.optim.Optimizer, default=None
+            The optimiser of the loop, if you change its settings: the folds update with
+            its present learning rates, momentum and weight decay. Call
+            ``scheduler.step()`` after this method, for
+            :class:`~torch.optim.lr_scheduler.ReduceLROnPlateau` with ``path_[-1]``.
+            None: the folds have the ``scheduler`` of :class:`TrajectoryACV`, or none.
 
         Raises
         ------
         ValueError
-            If one of the first ten updates differs from the update of the loop, or if a
-            fold diverges.
+            If one of the first ten updates differs from the update of the loop, a fold
+            diverges, or the folds have a scheduler and are passed an optimiser too.
 
         Warns
         -----
         UserWarning
             Once, if a later update differs.
         """
+        if optimizer is not None:
+            if self._model.scheduler is not None:
+                raise ValueError(
+                    "The folds have a scheduler of their own: leave scheduler=None in "
+                    "TrajectoryACV, or pass no optimizer to step()."
+                )
+            self._replicas.take_settings(optimizer)
         self._follow(self._model.start(), rows)
 
     def load_best(self) -> Any:
@@ -93,6 +110,8 @@ class TrajectoryACV:
         ..., not L-BFGS or Muon. A trial update checks this.
     scheduler : callable, default=None
         ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
+        One that needs a loss, ``ReduceLROnPlateau``, belongs in a loop of your own:
+        :meth:`Alongside.step` says how.
     penalty : callable, default=None
         ``penalty(params)`` returns a number for a dict of tensors by their names in the
         module. None: no penalty.
@@ -132,7 +151,12 @@ class TrajectoryACV:
         return TorchBackend(**vars(self) | {"loss": row_loss(self.loss)})
 
     def run(
-        self, X: Any, y: Any, n_steps: int, batches: Iterable[ArrayLike] | None = None
+        self,
+        X: Any,
+        y: Any,
+        n_steps: int,
+        batches: Iterable[ArrayLike] | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> "Run":
         """Run the optimiser once, and record every iterate.
 
@@ -147,6 +171,10 @@ class TrajectoryACV:
         batches : iterable of array-like of int, default=None
             Rows of every update, repeated cyclically, for example from
             :func:`skacv.torch.shuffled_batches`. None uses all rows in every update.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Nonnegative weights of the rows in all mean losses; None: equal ones. In a
+            batch a row counts by its weight over the mean weight of all rows, so that
+            the mean over random batches is the weighted mean over all rows.
 
         Returns
         -------
@@ -158,12 +186,20 @@ class TrajectoryACV:
         ValueError
             If parameters are not floating-point numbers, the loss does not return one
             number per row, predictions depend on other rows, data or losses are not
-            finite, or batches are not rows of the data.
+            finite, batches are not rows of the data, or weights are negative or all
+            zero.
         """
         model = self._model
-        return Run._record(model, model.start(), X, y, n_steps, batches)
+        return Run._record(model, model.start(), X, y, n_steps, batches, sample_weight)
 
-    def alongside(self, X: Any, y: Any, folds: Any = 5, every: int = 1) -> Alongside:
+    def alongside(
+        self,
+        X: Any,
+        y: Any,
+        folds: Any = 5,
+        every: int = 1,
+        sample_weight: ArrayLike | None = None,
+    ) -> Alongside:
         """Cross-validation folds that are updated along with your training loop.
 
         The loop itself does not change: it keeps its optimiser, made by the same
@@ -178,6 +214,10 @@ class TrajectoryACV:
             rows and held-out rows.
         every : int, default=1
             Number of updates between evaluations on held-out rows.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Nonnegative weights of the rows, with which the loop minimises the mean of
+            ``weights[rows] / weights.mean()`` times the losses of a batch. None: equal
+            ones.
 
         Returns
         -------
@@ -213,7 +253,8 @@ class TrajectoryACV:
         >>> module = acv.load_best()
         """
         model = self._model
-        return Alongside._begin(model, model.start(), X, y, folds, every)
+        of_loop = X, y, folds, every, sample_weight
+        return Alongside._begin(model, model.start(), *of_loop)
 
 
 class Run(OptimiserRun):

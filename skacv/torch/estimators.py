@@ -4,13 +4,14 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.func import functional_call
 
 from .._any_optimiser.docstrings import OF_CLASSES, TORCH
 from .._any_optimiser.estimators import (
+    OF_CLASS_WEIGHT,
     IteratedClassifier,
     IteratedModel,
     IteratedRegressor,
@@ -109,7 +110,8 @@ class TorchModel(IteratedModel):
             module.register_forward_hook(flatten_outputs)
         return module
 
-    def _run(self, X, target, n_outputs, seed, batches):
+    def _run(self, data, seed, batches):
+        X, n_outputs = data.samples.X, data.n_outputs
         module = self._new_module(X.shape[1], n_outputs, seed)
         if self.module is None:
             module = module.to(torch.tensor(X[:0]).dtype)
@@ -117,7 +119,7 @@ class TorchModel(IteratedModel):
         acv = TrajectoryACV(
             module, self._row_loss(), optimizer, self.scheduler, self.penalty
         )
-        run = acv.run(X, target, self.max_iter, batches)
+        run = acv.run(X, data.target, self.max_iter, batches, data.weights)
         return run, run.params_path, {"module_": module, "n_outputs": n_outputs}
 
     def _record_at(self, record, t):
@@ -209,7 +211,7 @@ class TorchClassifier(TorchModel, IteratedClassifier):
         ``module(n_features, n_outputs)`` creates the module that the run starts from;
         ``n_outputs`` is 1 for two classes, otherwise their number. None is a linear
         model that starts at zero.
-    {loss, optimizer, scheduler, penalty, max_iter, batch_size, cv, loo}
+    {loss, optimizer, scheduler, penalty, class_weight, max_iter, batch_size, cv, loo}
     {random_state}
 
     Attributes
@@ -231,3 +233,21 @@ class TorchClassifier(TorchModel, IteratedClassifier):
     """
 
     _default_loss = staticmethod(cross_entropy)
+    _parameter_constraints = {**TorchModel._parameter_constraints, **OF_CLASS_WEIGHT}
+
+    def __init__(
+        self,
+        module: Callable[..., Any] | None = None,
+        *,
+        loss: Callable[..., Any] | None = None,
+        optimizer: Callable[..., Any] | None = None,
+        scheduler: Callable[..., Any] | None = None,
+        penalty: Callable[..., Any] | None = None,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        max_iter: int = 200,
+        batch_size: int | None = None,
+        cv: Any = None,
+        loo: int = False,
+        random_state: RandomState = None,
+    ) -> None:
+        set_parameters(self, locals())

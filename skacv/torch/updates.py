@@ -19,11 +19,18 @@ class Updates:
         }
         self._objective = objective
         self._optimizer = model.optimizer(list(self.params.values()))
-        scheduler = model.scheduler
-        self._scheduler = None if scheduler is None else scheduler(self._optimizer)
+        self._scheduler = None
+        if model.scheduler is not None:
+            self._scheduler = model.scheduler(self._optimizer)
+            if needs_argument(self._scheduler.step):
+                raise ValueError(
+                    f"{type(self._scheduler).__name__} needs a loss at every step, and "
+                    "that of held-out rows is known only alongside a loop: leave "
+                    "scheduler=None, call alongside(X, y), and after every update "
+                    "acv.step(rows, optimizer) and scheduler.step(acv.path_[-1])."
+                )
         # An optimiser that evaluates the objective itself, as L-BFGS does, asks for it.
-        parameters = signature(self._optimizer.step).parameters.values()
-        self._needs_closure = any(p.default is Parameter.empty for p in parameters)
+        self._needs_closure = needs_argument(self._optimizer.step)
 
     def step(self, X, y, weights):
         """One update on some rows."""
@@ -47,6 +54,18 @@ class Updates:
             value.grad = gradients[name]
         self._optimizer.step()
         return self._with_schedule()
+
+    def take_settings(self, optimizer):
+        """Go on with learning rates, and all other settings, of another optimiser."""
+        groups = self._optimizer.param_groups
+        if len(groups) != len(optimizer.param_groups):
+            raise ValueError(
+                f"optimizer has {len(optimizer.param_groups)} groups of parameters, "
+                f"but that of TrajectoryACV makes {len(groups)}: make both by the same "
+                "function."
+            )
+        for own, other in zip(groups, optimizer.param_groups):
+            own.update(other | {"params": own["params"]})
 
     def _with_schedule(self):
         if self._scheduler is not None:
@@ -72,6 +91,12 @@ def compare_updates(params, others, last):
         squares.append(torch.stack([(part**2).sum() for part in parts]))
     distance, length, size = torch.stack(squares).sum(dim=0).sqrt().tolist()
     return distance, length, size * torch.finfo(value.dtype).eps
+
+
+def needs_argument(method):
+    """Whether a method cannot be called without arguments."""
+    parameters = signature(method).parameters.values()
+    return any(p.default is Parameter.empty for p in parameters)
 
 
 def check_elementwise(optimizer, params, n_updates=3, factor=100.0):

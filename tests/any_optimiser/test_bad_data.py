@@ -1,6 +1,5 @@
 """Estimators of any library refuse bad data, and stay as they are."""
 
-import numpy as np
 import pytest
 
 from skacv import TrajectoryEarlyStoppingCV
@@ -8,9 +7,6 @@ from skacv import TrajectoryEarlyStoppingCV
 from ..bad_data import cases, check_refused, good
 from ..cases import covering
 from .test_estimators import Classifier, Regressor, library  # noqa: F401
-
-# Rows have no weights.
-WITHOUT = ["sample_weight"]
 
 
 def check(model, fitted, case, rng, of_classes=False):
@@ -20,27 +16,19 @@ def check(model, fitted, case, rng, of_classes=False):
     check_refused(model, "fit", X, y, case, of_classes)
 
 
-@covering(case=cases(without=WITHOUT), fitted=[False, True])
+@covering(case=cases(), fitted=[False, True])
 def test_regressors(Regressor, case, fitted, rng):  # noqa: F811
     check(Regressor(max_iter=3, cv=3), fitted, case, rng)
 
 
-@covering(case=cases(True, WITHOUT), fitted=[False, True])
+@covering(case=cases(True), fitted=[False, True])
 def test_classifiers(Classifier, case, fitted, rng):  # noqa: F811
     check(Classifier(max_iter=3, cv=3), fitted, case, rng, of_classes=True)
 
 
-@covering(case=cases(without=WITHOUT), fitted=[False, True])
+@covering(case=cases(), fitted=[False, True])
 def test_stopped(Regressor, case, fitted, rng):  # noqa: F811
     check(TrajectoryEarlyStoppingCV(Regressor(max_iter=3)), fitted, case, rng)
-
-
-def test_weights_are_refused(Regressor, rng):  # noqa: F811
-    X, y = good(rng)
-    message = "got unexpected arguments: sample_weight. .* accepts groups"
-    for model in (Regressor(max_iter=3), TrajectoryEarlyStoppingCV(Regressor())):
-        with pytest.raises(TypeError, match=message):
-            model.fit(X, y, sample_weight=np.ones(len(y)))
 
 
 @pytest.mark.parametrize("value", [None, "1"])

@@ -35,10 +35,10 @@ def test_weights_are_of_a_mean_over_the_rows_fitted_on(splitter):
 
 
 def test_rows_one_by_one_are_the_folds_of_leave_one_out():
-    rows, splits = Folds.of_rows(None, 10), Folds.of(LeaveOneOut(), Y)
+    rows, splits = Folds.of_rows(None, np.ones(10)), Folds.of(LeaveOneOut(), Y)
     np.testing.assert_allclose(rows.weights(), splits.weights())
     np.testing.assert_array_equal(rows.indices, splits.indices)
-    np.testing.assert_array_equal(Folds.of_rows([7, 2], 10).indices, [7, 2])
+    np.testing.assert_array_equal(Folds.of_rows([7, 2], np.ones(10)).indices, [7, 2])
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 50])
@@ -55,7 +55,7 @@ def test_blocks_are_alike_in_size_and_have_every_fold_once(most):
 
 
 def test_blocks_keep_to_a_number_of_bytes():
-    folds = Folds.of_rows(None, 1000)
+    folds = Folds.of_rows(None, np.ones(1000))
     sizes = {len(block) for block, _ in folds.blocks(n_bytes=8 * 1000 * 50)}
     assert sizes == {50}
 

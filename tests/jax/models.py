@@ -29,13 +29,13 @@ def ridge(params):
 def refitted(acv, params, X, y, n_steps, batches=None, weight=None):
     """Parameters of every iterate by a loop that knows no replicas.
 
-    ``weight`` is that of every row of a batch, by default one over their number.
+    ``weight`` is that of each row, by default one over their number in a batch.
     """
 
     def objective(params, X, y, weight):
         losses = acv.loss(y, acv.predict(params, X))
         penalty = 0.0 if acv.penalty is None else acv.penalty(params)
-        return weight * losses.sum() + penalty
+        return (weight * losses).sum() + penalty
 
     optimizer = optax.with_extra_args_support(acv.optimizer)
 
@@ -52,23 +52,24 @@ def refitted(acv, params, X, y, n_steps, batches=None, weight=None):
     state, path = optimizer.init(params), [params]
     for t in range(n_steps):
         rows = np.arange(len(y)) if batches is None else batches[t % len(batches)]
-        own = 1 / len(rows) if weight is None else weight
+        own = 1 / len(rows) if weight is None else weight[rows]
         params, state = update(params, state, X[rows], y[rows], own)
         path.append(params)
     return path
 
 
-def refitted_without(acv, params, X, y, n_steps, rows, batches=None):
+def refitted_without(acv, params, X, y, n_steps, rows, batches=None, weights=None):
     """Predictions of some rows by a refit that never had them.
 
     With batches, what is left of one has the weight of the whole batch in the mean over
-    the rows that are left.
+    the rows that are left. ``weights`` are of the rows of X, by default equal.
     """
     kept = np.setdiff1d(np.arange(len(y)), rows)
-    weight = None
+    weights = np.ones(len(y)) if weights is None else weights
+    weight = weights[kept] / weights[kept].sum()
     if batches is not None:
         size = len(batches[0])
         batches = [np.searchsorted(kept, np.setdiff1d(each, rows)) for each in batches]
-        weight = len(y) / (len(kept) * size)
+        weight = weight * len(y) / size
     path = refitted(acv, params, X[kept], y[kept], n_steps, batches, weight)
     return np.stack([acv.predict(each, X[rows]) for each in path])

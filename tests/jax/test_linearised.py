@@ -66,11 +66,14 @@ def test_it_is_the_reader_of_the_core(correction, published):
     np.testing.assert_allclose(*errors, rtol=1e-8)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("correction", [False, True])
-def test_the_squared_error_is_exact(correction, published):
+def test_the_squared_error_is_exact(correction, weighted, published, rng):
     X, y = published
+    weights = rng.uniform(0.2, 50, 250) if weighted else None
+    batches = shuffled_batches(250, 100, 2)
     run = TrajectoryACV(linear, squared, optax.adam(0.05), ridge).run(
-        start(20), X, y, 30, shuffled_batches(250, 100, 2)
+        start(20), X, y, 30, batches, sample_weight=weights
     )
     rows = [3, 100, 249]
     found = run.loo_path(rows, "linearised", correction, block_size=2)

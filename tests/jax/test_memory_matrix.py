@@ -53,6 +53,18 @@ def test_ridge_is_that_of_the_core(ridge_data):
     np.testing.assert_allclose(signs.path, found.path, rtol=0.05)
 
 
+def test_rows_count_alike(ridge_data):
+    X, y = ridge_data
+    acv = TrajectoryACV(linear, half_squared, optax.sgd(0.3), lambda b: 0.05 * b @ b)
+    weights = np.where(np.arange(40) == 7, 2.0, 1.0)
+    run = acv.run(jnp.zeros(25), X, y, 5, sample_weight=weights)
+    with pytest.raises(ValueError, match="risk_path counts all rows alike"):
+        run.risk_path()
+    run = acv.run(jnp.zeros(25), X, y, 5, sample_weight=np.full(40, 3.0))
+    expected = acv.run(jnp.zeros(25), X, y, 5).risk_path("exact").path
+    np.testing.assert_allclose(run.risk_path("exact").path, expected, rtol=1e-6)
+
+
 def test_logistic_regression_is_that_of_the_core(logistic):
     X, y = logistic[0][:60, :30], logistic[1][:60]
     settings = {"step_size": 0.5, "max_iter": 20, "tol": 0, "risk_row_scales": False}

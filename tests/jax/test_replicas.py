@@ -59,6 +59,27 @@ def test_folds_are_refits_in_batches(name, logistic_data):
     np.testing.assert_allclose(found.prediction_path, expected, atol=1e-10)
 
 
+@pytest.mark.parametrize("size", [None, 10])
+def test_weights_are_those_of_a_plain_loop(size, logistic_data, rng):
+    X, y = logistic_data
+    weights = rng.uniform(0.1, 3, 40) * (np.arange(40) != 5)
+    acv = TrajectoryACV(linear, log_loss, OPTIMIZERS["nesterov"], ridge)
+    batches = None if size is None else shuffled_batches(40, size, n_epochs=2)
+    run = acv.run(start(5), X, y, 12, batches, sample_weight=weights)
+    share = weights / weights.sum() * (1 if size is None else 40 / size)
+    last = linear(refitted(acv, start(5), X, y, 12, batches, share)[-1], X)
+    np.testing.assert_allclose(run.predict_path(X)[-1], last, atol=1e-10)
+    expected = np.average(log_loss(y, last), weights=weights)
+    np.testing.assert_allclose(run.train_path[-1], expected)
+    rows = np.array([3, 17, 20])
+    found = run.cv_path([(np.setdiff1d(np.arange(40), rows), rows)])
+    expected = refitted_without(acv, start(5), X, y, 12, rows, batches, weights)
+    np.testing.assert_allclose(found.prediction_path, expected, atol=1e-10)
+    losses = log_loss(y[rows], expected)
+    expected = np.average(losses, axis=1, weights=weights[rows])
+    np.testing.assert_allclose(found.path, expected)
+
+
 def test_the_run_itself_is_that_of_the_optimiser(logistic_data):
     X, y = logistic_data
     acv = TrajectoryACV(linear, log_loss, optax.adam(0.05))

@@ -33,7 +33,7 @@ def squared(y, prediction):
 def refitted(acv, X, y, n_steps, batches=None, weight=None):
     """The module after every update, by a loop that knows no replicas.
 
-    ``weight`` is that of every row of a batch, by default one over their number.
+    ``weight`` is that of each row, by default one over their number in a batch.
     """
     X, y, module = torch.as_tensor(X), torch.as_tensor(y), deepcopy(acv.module)
     optimizer = acv.optimizer(list(module.parameters()))
@@ -41,9 +41,9 @@ def refitted(acv, X, y, n_steps, batches=None, weight=None):
     found = [deepcopy(module)]
     for t in range(n_steps):
         rows = np.arange(len(y)) if batches is None else batches[t % len(batches)]
-        own = 1 / len(rows) if weight is None else weight
+        own = 1 / len(rows) if weight is None else torch.as_tensor(weight[rows])
         optimizer.zero_grad()
-        objective = own * acv.loss(y[rows], module(X[rows])).sum()
+        objective = (own * acv.loss(y[rows], module(X[rows]))).sum()
         if acv.penalty is not None:
             objective = objective + acv.penalty(dict(module.named_parameters()))
         objective.backward()
@@ -54,17 +54,19 @@ def refitted(acv, X, y, n_steps, batches=None, weight=None):
     return found
 
 
-def refitted_without(acv, X, y, n_steps, rows, batches=None):
+def refitted_without(acv, X, y, n_steps, rows, batches=None, weights=None):
     """Predictions of some rows by a refit that never had them.
 
     With batches, what is left of one has the weight of the whole batch in the mean over
-    the rows that are left.
+    the rows that are left. ``weights`` are of the rows of X, by default equal.
     """
-    kept, weight = np.setdiff1d(np.arange(len(y)), rows), None
+    kept = np.setdiff1d(np.arange(len(y)), rows)
+    weights = np.ones(len(y)) if weights is None else weights
+    weight = weights[kept] / weights[kept].sum()
     if batches is not None:
         size = len(batches[0])
         batches = [np.searchsorted(kept, np.setdiff1d(each, rows)) for each in batches]
-        weight = len(y) / (len(kept) * size)
+        weight = weight * len(y) / size
     path = refitted(acv, X[kept], y[kept], n_steps, batches, weight)
     with torch.no_grad():
         return np.stack([module(torch.as_tensor(X[rows])).numpy() for module in path])

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
 torch = pytest.importorskip("torch", reason="needs skacv[torch]")
 
@@ -87,6 +88,98 @@ def test_another_schedule_is_noticed(logistic_data):
     loop = Loop(module, X, y)
     with pytest.raises(ValueError, match="After update 5 the loop's parameters"):
         follow(live, loop, slice(None), None)
+
+
+def losses_of_separate_loops(loops, splits, X, y):
+    """The mean of the losses on held-out rows, each by the loop without them."""
+    sums = [
+        log_loss(y[test], loop.module(X[test])).sum().item()
+        for loop, (_, test) in zip(loops, splits)
+    ]
+    return sum(sums) / len(y)
+
+
+@pytest.mark.parametrize("optimizer", [ADAM, partial(torch.optim.SGD, lr=1.0)])
+def test_a_plateau_of_the_held_out_loss_is_that_of_separate_loops(
+    optimizer, logistic_data
+):
+    X, y = logistic_data
+    plateau = partial(
+        torch.optim.lr_scheduler.ReduceLROnPlateau, factor=0.5, patience=2
+    )
+    splits = list(KFold(4, shuffle=True, random_state=0).split(X))
+    module = linear(5)
+    loops = [Loop(linear(5), X[train], y[train]) for train, _ in splits]
+    live = TrajectoryACV(module, log_loss, optimizer).alongside(X, y, splits)
+    loop = Loop(module, X, y)
+    for each in (loop, *loops):
+        each.optimizer = optimizer(each.module.parameters())
+        each.scheduler = torch.optim.lr_scheduler.ConstantLR(each.optimizer, 1.0)
+    schedulers = [plateau(each.optimizer) for each in (loop, *loops)]
+    rates, of_all = [], (loop.X, loop.y)
+    path = [losses_of_separate_loops(loops, splits, *of_all)]
+    for _ in range(60):
+        for each in (loop, *loops):
+            each.update(slice(None))
+        live.step(None, loop.optimizer)
+        path.append(losses_of_separate_loops(loops, splits, *of_all))
+        schedulers[0].step(live.path_[-1])
+        for scheduler in schedulers[1:]:
+            scheduler.step(path[-1])
+        rates.append([s.optimizer.param_groups[0]["lr"] for s in schedulers])
+    np.testing.assert_allclose(live.path_, path, rtol=1e-9)
+    assert (np.ptp(rates, axis=1) == 0).all()
+    assert len({rate for rate, *_ in rates}) > 2
+
+
+def test_a_schedule_of_the_loop_may_change_all_settings(logistic_data):
+    X, y = logistic_data
+    cycle = partial(torch.optim.lr_scheduler.OneCycleLR, max_lr=0.3, total_steps=20)
+    module = linear(5)
+    expected = TrajectoryACV(module, log_loss, ADAM, cycle).run(X, y, 20).cv_path(3)
+    live, loop = TrajectoryACV(module, log_loss, ADAM).alongside(X, y, 3), None
+    loop = Loop(module, X, y)
+    loop.scheduler = torch.optim.lr_scheduler.ConstantLR(loop.optimizer, 1.0)
+    scheduler = cycle(loop.optimizer)
+    for _ in range(20):
+        loop.update(slice(None))
+        live.step(optimizer=loop.optimizer)
+        scheduler.step()
+    np.testing.assert_allclose(live.path_, expected.path, rtol=1e-9)
+
+
+def test_one_schedule_at_a_time(logistic_data):
+    X, y = logistic_data
+    module = linear(5)
+    loop = Loop(module, X, y)
+    loop.update(slice(None))
+    live = TrajectoryACV(linear(5), log_loss, ADAM, HALVED).alongside(X, y)
+    with pytest.raises(ValueError, match="The folds have a scheduler of their own"):
+        live.step(None, loop.optimizer)
+    live = TrajectoryACV(linear(5), log_loss, ADAM).alongside(X, y)
+    groups = [{"params": [value]} for value in module.parameters()]
+    with pytest.raises(ValueError, match=r"2 groups of parameters, .* makes 1"):
+        live.step(None, ADAM(groups))
+    assert live.n_steps_ == 0
+
+
+def test_weights_of_a_loop(logistic_data, rng):
+    X, y = logistic_data
+    weights, batches = rng.uniform(0.1, 3, 40), shuffled_batches(40, 16, n_epochs=4)
+    module, scaled = linear(5), torch.as_tensor(weights / weights.mean())
+    acv = TrajectoryACV(module, log_loss, ADAM)
+    run = acv.run(X, y, len(batches), batches, sample_weight=weights)
+    live = acv.alongside(X, y, folds=4, sample_weight=weights)
+    loop = Loop(module, X, y)
+    for rows in batches:
+        loop.optimizer.zero_grad()
+        losses = log_loss(loop.y[rows], module(loop.X[rows]))
+        (scaled[rows] * losses).mean().backward()
+        loop.optimizer.step()
+        live.step(rows)
+    expected = run.cv_path(4)
+    np.testing.assert_allclose(live.path_, expected.path, rtol=1e-10)
+    np.testing.assert_allclose(live.se_path_, expected.se_path, rtol=1e-10)
 
 
 def test_a_schedule_that_departs_late_is_warned_of_once(logistic_data):

@@ -14,6 +14,14 @@ ESTIMATORS = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+def expected_failures(estimator):
+    """As of scikit-learn's own estimators by stochastic gradient descent."""
+    if estimator.batch_size is None:
+        return {}
+    reason = "batches of repeated rows are not those of weighted rows"
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_sklearn_compatible(estimator, check):
     check(estimator)

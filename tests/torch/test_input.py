@@ -84,6 +84,19 @@ def test_batches_and_folds_are_rows(logistic_data):
         run.loo_path(method="newton")
 
 
+def test_weights_are_of_rows(logistic_data):
+    X, y = logistic_data
+    acv = TrajectoryACV(linear(5), log_loss, SGD)
+    with pytest.raises(ValueError, match="sample_weight has 39 numbers"):
+        acv.run(X, y, 2, sample_weight=np.ones(39))
+    with pytest.raises(ValueError, match="sample_weight is zero on all rows"):
+        acv.alongside(X, y, sample_weight=np.zeros(40))
+    run = acv.run(X, y, 2, sample_weight=np.arange(40))
+    with pytest.raises(ValueError, match="row 0, whose sample_weight is zero"):
+        run.loo_path([3, 0])
+    assert run.loo_path().indices.tolist() == list(range(1, 40))
+
+
 @pytest.mark.parametrize("kind", [torch.tensor, np.array])
 def test_arrays_that_are_reused_change_no_estimate(kind, logistic_data):
     acv = TrajectoryACV(linear(5), log_loss, SGD)

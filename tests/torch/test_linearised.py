@@ -68,15 +68,18 @@ def test_it_is_the_reader_of_the_core(correction, published):
     np.testing.assert_allclose(found.path, core.loo_path_, rtol=1e-9)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("correction", [False, True])
-def test_the_squared_error_is_exact(correction, published):
+def test_the_squared_error_is_exact(correction, weighted, published, rng):
     def ridge(params):
         return 0.05 * sum((value**2).sum() for value in params.values())
 
     halved = partial(torch.optim.lr_scheduler.StepLR, step_size=4, gamma=0.5)
     adam = partial(torch.optim.Adam, lr=0.05)
     acv = TrajectoryACV(linear(20), squared, adam, halved, ridge)
-    run = acv.run(*published, 30, shuffled_batches(250, 100, 2))
+    weights = rng.uniform(0.2, 50, 250) if weighted else None
+    batches = shuffled_batches(250, 100, 2)
+    run = acv.run(*published, 30, batches, sample_weight=weights)
     rows = [3, 100, 249]
     found = run.loo_path(rows, "linearised", correction, block_size=2)
     expected = run.loo_path(rows).prediction_path

@@ -8,10 +8,15 @@ from sklearn.model_selection import KFold
 
 torch = pytest.importorskip("torch", reason="needs skacv[torch]")
 
-from torch.optim import SGD, Adam  # noqa: E402
+from torch.optim import SGD, Adam, lr_scheduler  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
-from skacv.torch import TrajectoryACV, draw, shuffled_batches  # noqa: E402
+from skacv.torch import (  # noqa: E402
+    TorchClassifier,
+    TrajectoryACV,
+    draw,
+    shuffled_batches,
+)
 
 from .models import (  # noqa: E402
     linear,
@@ -29,7 +34,7 @@ OPTIMIZERS = {
     "adamw": partial(torch.optim.AdamW, lr=0.05, weight_decay=0.1),
     "rmsprop": partial(torch.optim.RMSprop, lr=0.01),
 }
-HALVED = partial(torch.optim.lr_scheduler.StepLR, step_size=4, gamma=0.5)
+HALVED = partial(lr_scheduler.StepLR, step_size=4, gamma=0.5)
 
 
 def ridge(params):
@@ -50,6 +55,52 @@ def test_folds_are_refits(name, loss, logistic_data):
         np.testing.assert_allclose(own, expected, atol=1e-10)
 
 
+SCHEDULES = {
+    "step": partial(lr_scheduler.StepLR, step_size=4, gamma=0.5),
+    "one cycle": partial(lr_scheduler.OneCycleLR, max_lr=0.3, total_steps=15),
+    "cosine": partial(lr_scheduler.CosineAnnealingLR, T_max=15),
+    "lambda": partial(lr_scheduler.LambdaLR, lr_lambda=lambda t: 1 / (1 + t)),
+    "restarts": partial(lr_scheduler.CosineAnnealingWarmRestarts, T_0=4),
+    "warm-up": lambda optimizer: lr_scheduler.SequentialLR(
+        optimizer,
+        [
+            lr_scheduler.LinearLR(optimizer, 0.1, total_iters=5),
+            lr_scheduler.CosineAnnealingLR(optimizer, 10),
+        ],
+        milestones=[5],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["nesterov", "adamw"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_schedules_are_those_of_refits(schedule, name, logistic_data):
+    X, y = logistic_data
+    acv = TrajectoryACV(network(5, 1), of_column, OPTIMIZERS[name], SCHEDULES[schedule])
+    run = acv.run(X, y, n_steps=15)
+    splits = list(KFold(3).split(X))
+    found = run.cv_path(splits)
+    constant = TrajectoryACV(network(5, 1), of_column, OPTIMIZERS[name])
+    assert abs(constant.run(X, y, 15).train_path[-1] - run.train_path[-1]) > 1e-3
+    for _, rows in splits:
+        expected = refitted_without(acv, X, y, 15, rows)
+        own = found.prediction_path[:, np.isin(found.indices, rows)]
+        np.testing.assert_allclose(own, expected, atol=1e-10)
+
+
+def of_column(y, z):
+    return log_loss(y, z[:, 0])
+
+
+def test_schedules_by_a_loss_belong_in_a_loop(logistic_data):
+    plateau = lr_scheduler.ReduceLROnPlateau
+    acv = TrajectoryACV(linear(5), log_loss, OPTIMIZERS["sgd"], plateau)
+    with pytest.raises(ValueError, match=r"ReduceLROnPlateau needs .* alongside\(X, y"):
+        acv.run(*logistic_data, 3)
+    with pytest.raises(ValueError, match="ReduceLROnPlateau needs a loss"):
+        TorchClassifier(scheduler=plateau).fit(*logistic_data)
+
+
 @pytest.mark.parametrize("name", ["sgd", "adam"])
 def test_folds_are_refits_in_batches(name, logistic_data):
     X, y = logistic_data
@@ -60,6 +111,28 @@ def test_folds_are_refits_in_batches(name, logistic_data):
     found = run.cv_path([(np.setdiff1d(np.arange(40), rows), rows)])
     expected = refitted_without(acv, X, y, 20, rows, batches)
     np.testing.assert_allclose(found.prediction_path, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [None, 10])
+def test_weights_are_those_of_a_plain_loop(size, logistic_data, rng):
+    X, y = logistic_data
+    weights = rng.uniform(0.1, 3, 40) * (np.arange(40) != 5)
+    acv = TrajectoryACV(linear(5), log_loss, OPTIMIZERS["nesterov"], HALVED, ridge)
+    batches = None if size is None else shuffled_batches(40, size, n_epochs=2)
+    run = acv.run(X, y, 12, batches, sample_weight=weights)
+    share = weights / weights.sum() * (1 if size is None else 40 / size)
+    last = refitted(acv, X, y, 12, batches, share)[-1](torch.as_tensor(X))
+    np.testing.assert_allclose(run.predict_path(X)[-1], last.detach(), atol=1e-10)
+    losses = log_loss(torch.as_tensor(y), last).detach()
+    expected = np.average(losses, weights=weights)
+    np.testing.assert_allclose(run.train_path[-1], expected)
+    rows = np.array([3, 17, 20])
+    found = run.cv_path([(np.setdiff1d(np.arange(40), rows), rows)])
+    expected = refitted_without(acv, X, y, 12, rows, batches, weights)
+    np.testing.assert_allclose(found.prediction_path, expected, atol=1e-10)
+    losses = log_loss(torch.as_tensor(y[rows]), torch.as_tensor(expected))
+    expected = np.average(losses, axis=1, weights=weights[rows])
+    np.testing.assert_allclose(found.path, expected)
 
 
 def test_the_run_itself_is_that_of_the_optimiser(logistic_data):
