@@ -51,6 +51,7 @@ from skacv.model_selection import (
     RecordsTrajectory,
     TablePipeline,
     register_estimate,
+    run_in_trial,
     unregister_estimate,
 )
 from skacv.optim.arrays import design_of
@@ -253,10 +254,22 @@ def quantiles(trees: Any) -> NDArray[Any]:
     return model.predict_interval(X, coverage=0.8)
 
 
+class Trial:
+    """One of a tuner that prunes nothing."""
+
+    def report(self, value: float, step: int) -> None:
+        print(step, value)
+
+    def should_prune(self) -> bool:
+        return False
+
+
 def staged(trees: Any) -> NDArray[Any]:
     """An estimator of another package."""
     model = assert_type(Staged(trees, cv=3, n_jobs=1).fit(X, Y), Staged)
     print(model.at_iteration(3).predict(X), list(model.staged_predict(X)))
+    path: NDArray[Any] = run_in_trial(model.begin(X, Y), Trial(), every=1, patience=2)
+    print(path)
     return model.staged_loss(X, Y)
 
 
