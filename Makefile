@@ -152,7 +152,7 @@ $(VENV)/installed: $(VENV)/installed-demo
 # The reference has skacv.jax and skacv.torch; of torch see below.
 $(VENV)/installed-docs: $(VENV)/installed tests/extras.txt
 	$(BIN)/python $(PIP) --constraint tests/extras.txt torch
-	$(BIN)/python $(PIP) --constraint tests/extras.txt --editable ".[docs,jax,torch]" lightning transformers accelerate keras
+	$(BIN)/python $(PIP) --constraint tests/extras.txt --editable ".[docs,jax,torch]" skorch lightning transformers accelerate keras
 	touch $@
 
 $(OLDEST)/installed: pyproject.toml tests/oldest.txt

@@ -15,7 +15,7 @@ from .framework import arguments, write_sections
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXTRA = re.compile(
-    r"^(?:from skacv\.|from |import )(jax|torch|lightning|transformers|keras)\b",
+    r"^(?:from skacv\.|from |import )(jax|torch|skorch|lightning|transformers|keras)\b",
     re.MULTILINE,
 )
 

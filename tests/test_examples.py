@@ -80,6 +80,7 @@ TINY = {
     "plot_quantiles": {"n_rows": 120, "n_new": 50, "max_iter": 5, "n_repeats": 1},
     "plot_quickstart": {"n_rows": 200},
     "plot_rkhs_norm": {"sizes": (30, 60), "n_repeats": 1, "max_iter": 10},
+    "plot_skorch": {"n_rows": 60, "max_epochs": 3, "n_splits": 1},
     "plot_stopping_matters": {"n_rows": 200, "max_iter": 10, "n_splits": 1},
     "plot_survival": {
         "n_rows": 60,
@@ -180,6 +181,8 @@ def test_extras_of_an_example_are_known(tmp_path):
     example = tmp_path / "plot.py"
     example.write_text("import numpy\nfrom skacv.jax import OptaxRegressor\n")
     assert missing_extras(example) == ([] if find_spec("jax") else ["jax"])
+    example.write_text("import numpy\nfrom skorch import NeuralNetRegressor\n")
+    assert missing_extras(example) == ([] if find_spec("skorch") else ["skorch"])
     example.write_text("import numpy\nfrom skacv import IterativeRidge\n")
     assert missing_extras(example) == []
 

@@ -314,6 +314,22 @@ def claims_of_frozen_features(shown):
     assert wrong > wrong_last - 1
 
 
+def claims_of_skorch(shown):
+    table = dict(rows_of(shown.printed))
+    _, by_folds = table["stopped by folds"]
+    _, by_a_fifth = table["stopped by a fifth"]
+    _, best = table["best epoch in hindsight"]
+    assert by_folds < by_a_fifth < table["all epochs"][1]
+    assert by_folds < 1.05 * best
+    (expected,) = table["expected by the folds"]
+    assert by_folds < expected < 1.2 * by_folds
+    (axes,) = shown.axes
+    lines = lines_of(axes)
+    test = lines["all other drawings"]
+    (chosen,) = (int(name.split()[-1]) for name in lines if "chosen" in name)
+    assert test[chosen - 1] < 1.05 * test.min()
+
+
 def claims_of_lightning(shown):
     table = dict(rows_of(shown.printed))
     assert table["folds"][0] < 0.97 * table["a fifth set aside"][0]
@@ -685,6 +701,7 @@ CLAIMS = {
     "plot_claims": claims_of_claims,
     "plot_quantiles": claims_of_quantiles,
     "plot_frozen_features": claims_of_frozen_features,
+    "plot_skorch": claims_of_skorch,
     "plot_lightning": claims_of_lightning,
     "plot_transformers": claims_of_transformers,
     "plot_keras": claims_of_keras,
