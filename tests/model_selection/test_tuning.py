@@ -62,14 +62,14 @@ def test_what_is_reported_is_the_path_of_the_whole_run(name, rng):
     steps = list(trial.reported)
     assert steps == sorted(steps)
     assert steps[-1] == whole.n_iter_
-    assert len(steps) >= 4
+    assert len(steps) >= 3  # ridge regression may converge before
     expected = whole.cv_path_[steps]
     np.testing.assert_allclose(list(trial.reported.values()), expected, rtol=1e-12)
     # The run may be read as any other.
-    fitted = model.take(run.end()).at_iteration(path.argmin())
-    np.testing.assert_allclose(
-        fitted.predict(X), whole.at_iteration(path.argmin()).predict(X), rtol=1e-12
-    )
+    best = 1 + path[1:].argmin()  # a network is not kept before its first pass
+    found = model.take(run.end()).at_iteration(best).predict(X)
+    expected = whole.at_iteration(best).predict(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["trees", "ridge"])
