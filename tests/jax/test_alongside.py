@@ -53,6 +53,28 @@ def test_it_is_the_recorded_run_with_its_folds(logistic_data):
     np.testing.assert_allclose(live.best_params_["coef"], best["coef"])
 
 
+def test_weights_of_a_loop(logistic_data, rng):
+    X, y = logistic_data
+    weights, batches = rng.uniform(0.1, 3, 40), shuffled_batches(40, 16, n_epochs=2)
+    acv, params = TrajectoryACV(linear, log_loss, ADAM, ridge), start(5)
+    run = acv.run(params, X, y, len(batches), batches, sample_weight=weights)
+    live = acv.alongside(params, X, y, folds=4, sample_weight=weights)
+
+    def objective(params, X, y, scaled):
+        return (scaled * log_loss(y, linear(params, X))).mean() + ridge(params)
+
+    gradient, state = jax.jit(jax.grad(objective)), ADAM.init(params)
+    scaled = weights / weights.mean()
+    for rows in batches:
+        gradients = gradient(params, X[rows], y[rows], scaled[rows])
+        updates, state = ADAM.update(gradients, state, params)
+        params = optax.apply_updates(params, updates)
+        live.step(params, rows)
+    expected = run.cv_path(4)
+    np.testing.assert_allclose(live.path_, expected.path, rtol=1e-10)
+    np.testing.assert_allclose(live.se_path_, expected.se_path, rtol=1e-10)
+
+
 def test_it_stops_a_loop_and_is_judged_now_and_then(logistic_data):
     X, y = logistic_data
     live = TrajectoryACV(linear, log_loss, ADAM, ridge).alongside(
