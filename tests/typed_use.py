@@ -44,6 +44,7 @@ from skacv import (
     approximate_loo,
 )
 from skacv.exceptions import SeparationWarning, SmallTrainingSetsWarning
+from skacv.inspection import blend_shap_values
 from skacv.model_selection import (
     ApproximateLOO,
     Estimate,
@@ -114,6 +115,7 @@ from skacv.records import CoefPath, HeldOut, Record, Run
 
 if TYPE_CHECKING:  # they need extras
     from skacv import jax, torch
+    from skacv.torch import lightning
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 4))
@@ -436,6 +438,20 @@ def with_torch(module: Any, loss: Any, optimizer: Any) -> torch.PathEstimate:
     labels: NDArray[Any] = torch.TorchClassifier(module).fit(X, LABELS).predict(X)
     print(regressor.at_iteration(1).predict(X), labels)
     return run.cv_path(folds=3)
+
+
+def with_lightning(trainer: Any, module: Any, loader: Any) -> NDArray[Any]:
+    """Folds beside a trainer."""
+    callback = lightning.FoldsCallback(folds=3, patience=2)
+    trainer.fit(module, loader)
+    return callback.path_
+
+
+def explained(model: TrajectoryEarlyStoppingCV) -> NDArray[Any]:
+    """SHAP values of a blend."""
+    values, expected = blend_shap_values(model, X, background=X)
+    print(expected)
+    return values
 
 
 def main() -> None:
