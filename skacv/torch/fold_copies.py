@@ -19,7 +19,7 @@ from .._warnings import warn
 from ..risk.held_out_rows import mean_with_error
 from .batches import take_rows
 from .frozen_parts import frozen_parts
-from .updates import compare_updates
+from .updates import compare_updates, copy_settings
 
 # Of the first updates it is checked that a copy with all rows makes them as well.
 N_CHECKED = 3
@@ -91,9 +91,7 @@ class FoldCopy:
     def update(self, settings, clip):
         """An update by the gradients so far, with the settings of the trainer's."""
         if self.has_gradient:  # some of the rows of its batches are the copy's
-            for group, others in zip(self.optimizer.param_groups, settings):
-                others = {name: x for name, x in others.items() if name != "params"}
-                group.update(others)
+            copy_settings(settings, self.optimizer)
             clip(self)
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -57,15 +57,13 @@ class Updates:
 
     def take_settings(self, optimizer):
         """Go on with learning rates, and all other settings, of another optimiser."""
-        groups = self._optimizer.param_groups
-        if len(groups) != len(optimizer.param_groups):
+        n_own, n_others = len(self._optimizer.param_groups), len(optimizer.param_groups)
+        if n_own != n_others:
             raise ValueError(
-                f"optimizer has {len(optimizer.param_groups)} groups of parameters, "
-                f"but that of TrajectoryACV makes {len(groups)}: make both by the same "
-                "function."
+                f"optimizer has {n_others} groups of parameters, but that of "
+                f"TrajectoryACV makes {n_own}: make both by the same function."
             )
-        for own, other in zip(groups, optimizer.param_groups):
-            own.update(other | {"params": own["params"]})
+        copy_settings(optimizer.param_groups, self._optimizer)
 
     def _with_schedule(self):
         if self._scheduler is not None:
@@ -91,6 +89,12 @@ def compare_updates(params, others, last):
         squares.append(torch.stack([(part**2).sum() for part in parts]))
     distance, length, size = torch.stack(squares).sum(dim=0).sqrt().tolist()
     return distance, length, size * torch.finfo(value.dtype).eps
+
+
+def copy_settings(groups, optimizer):
+    """Give an optimiser the settings of another one's groups of parameters."""
+    for own, other in zip(optimizer.param_groups, groups):
+        own.update(other | {"params": own["params"]})
 
 
 def needs_argument(method):
