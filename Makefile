@@ -23,7 +23,7 @@ NUMERICAL := tests/converged tests/inspection/test_shap_values.py tests/kernel t
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask bench-trainers docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-ranking bench-claims bench-quantiles bench-members bench-sizes studies study-coefficients lint dist clean
+.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask bench-trainers docs links bench bench-peers bench-unseen bench-seconds bench-boosters bench-ranking bench-claims bench-texts bench-quantiles bench-members bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-demo  ## models that stop themselves beside a grid and others: tables and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -88,6 +88,9 @@ bench-ranking: $(EXTRAS)/installed  ## stopped rankers beside those of a held-ou
 bench-claims: $(EXTRAS)/installed  ## claim frequencies beside generalised linear models and boosters: CLONES=FOLDER
 	$(EXTRAS)/bin/python $(PIP) rdata
 	OMP_NUM_THREADS=1 $(EXTRAS)/bin/python -m benchmarks.claims --clones $(CLONES) --output benchmarks/results/claims.md
+
+bench-texts: $(VENV)/installed  ## tables with a column of texts: the default with and without it: CLONES=FOLDER
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.texts --clones $(CLONES) --output benchmarks/results/texts.md
 
 bench-quantiles: $(VENV)/installed  ## quantiles beside a grid search at every level: SKACV_TABLES as above
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.quantiles --output benchmarks/results/quantiles.md

@@ -1,6 +1,8 @@
 """Warnings that a user may want to tell apart."""
 
-__all__ = ["SeparationWarning", "SmallTrainingSetsWarning"]
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = ["SeparationWarning", "SmallTrainingSetsWarning", "UnevenColumnsWarning"]
 
 
 class SeparationWarning(UserWarning):
@@ -9,3 +11,7 @@ class SeparationWarning(UserWarning):
 
 class SmallTrainingSetsWarning(UserWarning):
     """A fold is fitted to so few of the rows that its errors are far too large."""
+
+
+class UnevenColumnsWarning(ConvergenceWarning):
+    """Large columns limit the step, and small ones are far from their limits."""

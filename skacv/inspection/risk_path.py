@@ -42,11 +42,12 @@ MEMBER_COLORS = {
     "lasso": BLUE,
     "ridge": LAVENDER,
     "logistic": PINK,
-    "least squares": INDIGO,
+    "least squares": LAVENDER,
     "kernel": VERMILION,
     "feature machine": MAROON,
     "boosted trees": GREEN,
     "extra trees": PINE,
+    "tf-idf": INDIGO,
 }
 
 

@@ -41,6 +41,8 @@ class Candidate:
     X: Any = None
     # The transformer that makes X from the codes of an encoder, or from a sparse X.
     view: Any = None
+    # Whether that is the tf-idf of texts beside other columns.
+    is_of_texts: bool = False
     # Further arguments of ``begin``, which candidates share while they run.
     shared: dict = field(default_factory=dict)
     # A run on some of its folds that a race has begun.
@@ -105,7 +107,7 @@ def list_candidates(owner, data, rng):
     for number, draft in enumerate(draft_candidates(owner, data)):
         model, X, view = draft.model, data.X, None
         if data.table is not None:
-            model, X, view = data.table.choose_view(model)
+            model, X, view = data.table.choose_view(model, draft.is_of_texts)
         candidate = replace(draft, model=model, X=X, view=view, group=number)
         invalid = attempt(check_parameters, model)
         if isinstance(invalid, Failed):
@@ -155,7 +157,8 @@ def draft_candidates(owner, data):
         for combination in grids.get(name, [{}]):
             model = clone_with(member, clone(combination, safe=False))
             request_weights(model, weighed)
-            drafts.append(Candidate(name, combination, model, fit_params))
+            draft = Candidate(name, combination, model, fit_params)
+            drafts.append(replace(draft, is_of_texts=name in data.of_texts))
     if owner.cv is not None:
         give_folds(drafts, owner.cv, type(owner).__name__)
     for draft in drafts if data.rule == "blend" else ():

@@ -69,6 +69,8 @@ class SearchData:
     essential: frozenset = frozenset()
     # Names of members that run last, as long as that may improve what is kept.
     open_ended: frozenset = frozenset()
+    # Names of members that are fitted to the tf-idf of texts.
+    of_texts: frozenset = frozenset()
     # Whether members have names of their own in grids and metadata routing.
     is_portfolio: bool = False
     # Metadata that scikit-learn routes, by their receivers; None without routing.
@@ -87,11 +89,22 @@ class SearchData:
         return self.task == "classification"
 
     @classmethod
-    def of(cls, owner, X, y, params, forms=list_forms, offset=None, factors=None):
+    def of(
+        cls,
+        owner,
+        X,
+        y,
+        params,
+        forms=list_forms,
+        offset=None,
+        factors=None,
+        originals=None,
+    ):
         """The data of a fit of a stopping estimator, checked, or an error.
 
         ``forms`` makes of the default members what runs of each. ``factors`` multiply
-        the weights of rows, for all members; None: ones.
+        the weights of rows, for all members; None: ones. Rows of the same number in
+        ``originals`` are copies of one, which an encoder counts once; None: no copies.
         """
         begun = perf_counter()
         limit = owner.time_limit
@@ -126,7 +139,7 @@ class SearchData:
         weights = params.get("sample_weight")
         table, roles, left_out, essential = None, [], [], []
         if is_default or not (owner.encoder is None or is_auto(owner.encoder)):
-            table = EncodedTable.of(X, y, owner.encoder, is_default, weights)
+            table = EncodedTable.of(X, y, owner.encoder, is_default, weights, originals)
         if is_default:
             roles, skipped = default_members(owner, task, X, y, table, weights)
             members = forms(roles)
@@ -154,6 +167,7 @@ class SearchData:
             rule=rule,
             essential=frozenset(essential),
             open_ended=frozenset(one.name for one in roles if one.is_open_ended),
+            of_texts=frozenset(one.name for one in roles if one.is_of_texts),
             is_portfolio=is_default or isinstance(owner.estimator, list),
             routed=route(owner, params, metadata),
             deadline=deadline,

@@ -401,10 +401,14 @@ class TrajectoryEarlyStoppingCV(
         return self._fit(X, y, params, offset)
 
     @with_callbacks
-    def _fit(self, X, y, params, offset=None, factors=None):
-        """Fit to rows of which ``factors`` multiply the weights, (n_samples,)."""
+    def _fit(self, X, y, params, offset=None, factors=None, originals=None):
+        """Fit to rows of which ``factors`` multiply the weights, (n_samples,).
+
+        Rows with the same number in ``originals``, (n_samples,), are copies of one.
+        """
         rng = check_random_state(self.random_state)
-        data = SearchData.of(self, X, y, params, offset=offset, factors=factors)
+        of_rows = {"offset": offset, "factors": factors, "originals": originals}
+        data = SearchData.of(self, X, y, params, **of_rows)
         data = leave_out_the_weightless(self, data)
         candidates = list_candidates(self, data, rng)
         criteria = choose_criteria(self, data, candidates)

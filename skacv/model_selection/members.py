@@ -1,6 +1,7 @@
 """Members of a comparison: their names and kinds, and metadata that reach them."""
 
 from copy import copy
+from itertools import chain
 from typing import Any, Self
 
 from sklearn.base import clone
@@ -21,7 +22,7 @@ from ..staged.fits import clone_estimator
 from ..staged.once import as_member
 from ..staged.query_losses import parse_measure
 from .criteria import scorer_of
-from .defaults.portfolio import PORTFOLIOS
+from .defaults.portfolio import PORTFOLIOS, list_all_forms
 
 KINDS = {"regression": "regressor", "classification": "classifier"}
 
@@ -191,13 +192,12 @@ class ComposedOfMembers(Composition):
             router.add_self_request(self)
         else:
             router.add_self_request(request_for_offset(self))
-        members = self._members()
-        if self.estimator is None and self.task == "auto":  # any that fit may take
-            members = [
-                (name, member)
-                for portfolio in PORTFOLIOS.values()
-                for name, member, *_ in portfolio()
-            ]
+        if self.estimator is None:  # any that fit may run
+            tasks = PORTFOLIOS if is_auto(self.task) else [self.task]
+            loss = self._default_loss()
+            members = chain.from_iterable(list_all_forms(task, loss) for task in tasks)
+        else:
+            members = self._members()
         for name, member in members:
             member = clone(member)
             request_weights(member, self._weighed_methods())

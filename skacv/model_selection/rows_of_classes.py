@@ -116,7 +116,7 @@ class RowsOfClasses:
         shares = self.shares.values[self.rows, self.labels]
         y = self.shares.classes[self.labels]
         X = _safe_indexing(X, self.rows)
-        fitted = clone(model)._fit(X, y, of_copies, factors=shares)
+        fitted = clone(model)._fit(X, y, of_copies, factors=shares, originals=self.rows)
         for kept in (fitted.estimator_, *fitted.members_.values()):
             forget_labels(kept)
         return fitted

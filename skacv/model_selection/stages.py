@@ -20,7 +20,11 @@ from .._estimator.run.progress import advance
 from .._estimator.run.recording import evaluated_iterations
 from .._estimator.run.stopping import Patience, halve_runs, later_gain
 from .._warnings import warn
-from ..exceptions import SeparationWarning, SmallTrainingSetsWarning
+from ..exceptions import (
+    SeparationWarning,
+    SmallTrainingSetsWarning,
+    UnevenColumnsWarning,
+)
 from ..records.run import Run
 from ..staged import Staged
 from .criteria import index_of_least
@@ -34,6 +38,8 @@ LEAST_OF_FIRST = 0.2
 # Warnings of runs that are not repeated: the choice of an iterate mends separation, and
 # of folds there is a warning where they are drawn, once for all runs.
 SAID_OR_MENDED = SeparationWarning, SmallTrainingSetsWarning
+# Nor those of rare terms of texts, which are small columns for good reason.
+OF_TEXTS = (*SAID_OR_MENDED, UnevenColumnsWarning)
 # Further iterates that may bring less than this many standard errors do not pay.
 LEAST_GAIN = 0.1
 # A run that is judged pauses after a quarter more iterates, or so many: before, its
@@ -123,6 +129,8 @@ class Start:
     settings: dict = field(default_factory=dict)
     # A run of the model on some of its folds.
     begun: BegunRun = field(default_factory=BegunRun)
+    # Whether it is fitted to the tf-idf of texts.
+    is_of_texts: bool = False
 
     def begin(self, criterion):
         """The run of the model, which a criterion evaluates."""
@@ -148,7 +156,7 @@ def list_starts(candidates, y, growth, n_jobs=None):
                 model = copy(model)
                 model.n_jobs = n_jobs
         what = one.member, model, one.X, y, one.fit_params, settings
-        starts.append(Start(*what, one.begun))
+        starts.append(Start(*what, one.begun, one.is_of_texts))
     return starts
 
 
@@ -219,8 +227,9 @@ class ModelRun:
             return
         if self.path is not None:  # the model may have ended before its folds
             self.path = self.path[: self.model.n_iter_ + 1]
+        left_out = OF_TEXTS if self.start.is_of_texts else SAID_OR_MENDED
         for warning in self.warned:
-            if not issubclass(warning.category, SAID_OR_MENDED):
+            if not issubclass(warning.category, left_out):
                 warn(str(warning.message), warning.category)
 
     def result(self):

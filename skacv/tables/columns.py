@@ -1,4 +1,4 @@
-"""Fitted columns of an encoder: numbers, dates, durations or categories."""
+"""Fitted columns of an encoder: numbers, dates, durations, categories or texts."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,6 +11,7 @@ import numpy as np
 
 from .._warnings import warn
 from .cells import ELAPSED, INSTANT, has_values, read_objects_of, text_of
+from .texts import Texts, are_texts
 from .written_dates import ORDERS, orders_of, parse_date
 
 # Parts of a date, in the time zone of the column.
@@ -38,9 +39,10 @@ NUMBER = re.compile(
 class CodedColumn(NamedTuple):
     """A column of ``TableEncoder.codes``."""
 
-    name: str  # of the column of X; for a part of a date, followed by that of the part
+    name: str  # of the column of X; followed by that of the part of a date or text
     levels: list | None  # of a category, in the order of their codes; None for numbers
     has_missing: bool  # in some training rows
+    is_of_text: bool = False  # a component of the tf-idf of a column of texts
 
 
 @dataclass
@@ -140,15 +142,23 @@ class Categories:
         return [np.array([*codes, np.nan])[indices]]
 
 
-def fit_column(cells, name):
+def fit_column(cells, name, weights=None):
     """A fitted column, its encoded parts that vary, and the reason if it is dropped.
 
-    Shapes: cells.values and each part (n_samples,). A dropped column is None.
+    Weights of the rows, if not all are the same, are for texts. Shapes: cells.values,
+    weights and each part (n_samples,). A dropped column is None.
     """
     if not has_values(cells):
         return None, [], "all values are missing"
-    column = _column_of(cells, name)
-    columns = column.encode(cells, name)
+    column, texts = _column_of(cells, name), None
+    is_open = column.kind == "category" and not cells.is_declared
+    if is_open and are_texts(cells.values, cells.levels):
+        texts = Texts.fit(cells.values, cells.levels, weights)
+    if texts is None:
+        columns = column.encode(cells, name)
+    else:
+        column, tf_idf = texts
+        columns = column.components(tf_idf)
     varying = []
     for values in columns:  # missing ones are a value of their own
         first = values[0]
@@ -160,11 +170,19 @@ def fit_column(cells, name):
         n_present = (cells.values >= 0).sum()
         if len(column.levels) == n_present > 1:
             return None, [], "no text occurs twice"
-    column.has_missing = bool(np.isnan(columns[0]).any())
-    if column.kind == "date":
+    column.has_missing = bool(np.isnan(columns[0]).any())  # texts are empty instead
+    if column.kind in ("date", "text"):
         parts = [part for part, is_in in zip(column.parts, varying) if is_in]
         column.parts = tuple(parts)
     return column, [values for values, is_in in zip(columns, varying) if is_in], ""
+
+
+def tf_idf_of(column, cells, name):
+    """The tf-idf of a column of texts, (n_samples, n_terms); ``name`` for messages."""
+    if cells.kind == "text":
+        return column.tf_idf(cells.values, cells.levels)
+    check_missing(cells, name, "text")
+    return column.tf_idf(np.full(len(cells.values), -1), [])
 
 
 def _column_of(cells, name):

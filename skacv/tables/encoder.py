@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,7 +23,7 @@ from .._compat import (
 from .._estimator.data.checks import names_infinite_columns, rows_that_count
 from .._estimator.parameters import set_parameters
 from .cells import Table
-from .columns import CodedColumn, fit_column
+from .columns import CodedColumn, fit_column, tf_idf_of
 from .one_hot import OneHotCodes, make_distinct
 
 # Kinds of columns of which an array of numbers has the codes.
@@ -44,11 +45,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       format with an unambiguous order of day, month and year: seconds since 1970, and
       month, day, weekday (Monday is 0) and hour if they vary. Up to four date columns
       also give the seconds between each two. **Durations**: seconds.
+    * **texts**: strings with five words or more on average that occur at most twice on
+      average. A word has two letters or more and no digits. They become
+      the first 30 singular components of the tf-idf of all rows, which is of the parts
+      of words with three or four characters, or of words in tables of more than ten
+      million characters. Missing texts and texts without a known term are zeros.
     * **categories**: all other strings, and columns of a category dtype.
 
     None, NaN, NaT, ``pandas.NA``, empty strings, and strings such as "NA", "null" and
-    "?" are missing values. Constant and empty columns are dropped, and so are strings
-    none of which occurs twice.
+    "?" are missing values. Constant and empty columns are dropped, and so are other
+    strings none of which occurs twice.
 
     The result depends on the values only, not on the type of frame or array. Frames may
     have their columns in another order than in ``fit``, and additional ones. Read more
@@ -74,15 +80,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     kinds_ : dict of str to str
-        What each kept column contains: "number", "boolean", "category", "date" or
-        "duration".
+        What each kept column contains: "number", "boolean", "category", "text", "date"
+        or "duration".
     categories_ : dict of str to list of str
         The levels of each category, sorted.
     dropped_ : dict of str to str
         Why each of the other columns was dropped.
     columns_ : list of CodedColumn
-        The columns of ``codes``: ``name``, ``levels`` (None for numbers) and
-        ``has_missing``.
+        The columns of ``codes``: ``name``, ``levels`` (None for numbers),
+        ``has_missing`` and ``is_of_text``, for components of texts.
     transformer_ : transformer or None
         With "onehot": the transformer of the codes, with its ``imputer_``, a
         ``SimpleImputer``, and ``encoders_``, one ``OneHotEncoder`` per category.
@@ -102,6 +108,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     See Also
     --------
     SelfStoppingRegressor : Accepts raw tables.
+    sklearn.feature_extraction.text.TfidfVectorizer : The tf-idf of texts.
+    sklearn.decomposition.TruncatedSVD : Its components.
 
     Examples
     --------
@@ -167,9 +175,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : object, default=None
             Not used.
         sample_weight : array-like of shape (n_samples,) or float, default=None
-            Weights of the rows in medians and scales; rows of weight zero are ignored.
-            Level frequencies count rows, or their copies if all weights are integer
-            multiples of the smallest.
+            Weights of the rows in medians, scales and components of texts; rows of
+            weight zero are ignored. Frequencies of levels and words count rows, or
+            their copies if all weights are integer multiples of the smallest.
 
         Returns
         -------
@@ -231,6 +239,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             zero; those of levels that ``fit`` has not seen are -1. It is X itself if
             that is an array of floating point of which all columns are kept.
         """
+        return self.codes_and_tf_idf(X)[0]
+
+    def codes_and_tf_idf(self, X: Any) -> tuple[np.ndarray, Any]:
+        """The codes, and the tf-idf of which components are among them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_codes)
+            As :meth:`codes` returns them.
+        tf_idf : sparse matrix of shape (n_samples, n_terms) or None
+            The terms of all columns of texts, one column after the other; None if there
+            is no such column.
+        """
         check_is_fitted(self)
         table = Table(X)
         indices = self._indices(table)
@@ -238,14 +263,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         is_numeric = all(column.kind in NUMERIC for _, column in columns)
         if table.numbers is not None and is_numeric:
             with names_infinite_columns(table.data):
-                return self._kept_numbers(table.numbers, indices)
-        codes = [
-            values
-            for index, (name, column) in zip(indices, columns)
-            for values in column.encode(table.cells(index), name)
-        ]
+                return self._kept_numbers(table.numbers, indices), None
+        codes, tf_idf = [], []
+        for index, (name, column) in zip(indices, columns):
+            cells = table.cells(index)
+            if column.kind == "text":
+                tf_idf.append(tf_idf_of(column, cells, name))
+                codes += column.components(tf_idf[-1])
+            else:
+                codes += column.encode(cells, name)
         with names_infinite_columns(table.data):
-            return _join_columns(codes + _elapsed(codes, self._columns.values()))
+            codes = _join_columns(codes + _elapsed(codes, self._columns.values()))
+        return codes, sparse.hstack(tf_idf, format="csr") if tf_idf else None
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that :meth:`transform` returns.
@@ -268,15 +297,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self.transformer_.get_feature_names_out(names)
         return np.array(names, dtype=object)
 
-    def one_hot(self) -> OneHotCodes:
+    def one_hot(self, indices: Any = None) -> OneHotCodes:
         """A transformer of codes, not fitted, that makes one-hot columns of them.
+
+        Parameters
+        ----------
+        indices : list of int, default=None
+            The codes that the transformer is given; None: all.
 
         Returns
         -------
         transformer
         """
         check_is_fitted(self)
-        return self._one_hot(self.columns_)
+        if indices is None:
+            return self._one_hot(self.columns_)
+        return self._one_hot([self.columns_[index] for index in indices])
+
+    def term_names(self) -> list[str]:
+        """Names of the columns of the tf-idf in :meth:`codes_and_tf_idf`.
+
+        Returns
+        -------
+        list of str
+            The name of a column of texts and the term.
+        """
+        check_is_fitted(self)
+        return [
+            f"{name}: {term}"
+            for name, column in self._columns.items()
+            if column.kind == "text"
+            for term in column.vectorizer.get_feature_names_out()
+        ]
 
     def _one_hot(self, columns):
         limits = self.min_frequency, self.max_levels, self.drop
@@ -294,7 +346,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         labels = names or [f"x{index}" for index in range(table.shape[1])]
         kept, encoded, dropped = {}, [], {}
         for index, name in enumerate(labels):
-            column, columns, reason = fit_column(table.cells(index), name)
+            column, columns, reason = fit_column(table.cells(index), name, weights)
             if column is None:
                 dropped[name] = reason
             else:
@@ -384,7 +436,10 @@ def _columns_of_codes(fitted, names):
     """The CodedColumns of fitted columns with these names."""
     columns = [
         CodedColumn(
-            f"{name}_{part}" if part else name, column.levels, column.has_missing
+            f"{name}_{part}" if part else name,
+            column.levels,
+            column.has_missing,
+            column.kind == "text",
         )
         for name, column in zip(names, fitted)
         for part in column.parts

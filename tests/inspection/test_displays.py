@@ -30,7 +30,7 @@ from skacv import (
 from skacv.inspection._figure import PALETTE
 from skacv.inspection.risk_path import MEMBER_COLORS
 from tests.cases import covering
-from tests.internals import default_members
+from tests.internals import TASKS, default_members
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -228,10 +228,14 @@ def test_eight_colours_that_all_readers_distinguish(seen):
 
 
 def test_default_members_have_colours_of_their_own():
-    names = {*default_members("regression"), *default_members("classification")}
-    names |= {*default_members("regression", n_columns=10_000)}
-    assert len(names) == 8
-    assert {MEMBER_COLORS[name] for name in names} == set(PALETTE)
+    used = set()
+    for properties in ({}, {"n_columns": 10_000}):
+        for task in TASKS:
+            members = default_members(task, has_texts=True, **properties)
+            colors = {MEMBER_COLORS[name] for name in members}
+            assert len(colors) == len(members)
+            used |= colors
+    assert used == set(PALETTE)
 
 
 def test_every_estimate_is_drawn(data):

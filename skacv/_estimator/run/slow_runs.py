@@ -5,6 +5,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
+from ...exceptions import UnevenColumnsWarning
 from ...optim.contraction import Shares
 from ...optim.design import ROUNDINGS
 
@@ -50,7 +51,7 @@ def warn_of_uneven_columns(
             f"{trajectory.n_updates} updates the coefficients of these have covered "
             f"at most {100 * covered:.2g}% of the distance to their limits. Scale the "
             "columns first (StandardScaler), or increase max_iter.",
-            ConvergenceWarning,
+            UnevenColumnsWarning,
         )
 
 

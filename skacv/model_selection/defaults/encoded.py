@@ -20,6 +20,7 @@ from ..._warnings import warn
 from ...tables import TableEncoder
 from ...tables.cells import may_be_dense
 from .pipeline import TablePipeline
+from .texts import CodesAndTfIdf, OfCodes, TfIdfBesideColumns, view_of_texts
 from .views import choose_view
 
 
@@ -77,16 +78,19 @@ class EncodedTable:
     makes_dense: bool = False
     # Weights of the rows, or None.
     sample_weight: np.ndarray | None = None
+    # The tf-idf of columns of texts, sparse, if some members are fitted to it.
+    tf_idf: object = None
     # Fitted transformers, and what they make of X, for candidates that do not take X.
     views: list = field(default_factory=list)
 
     @classmethod
-    def of(cls, X, y, encoder, is_default, sample_weight=None):
+    def of(cls, X, y, encoder, is_default, sample_weight=None, originals=None):
         """The table of X; None if all members are fitted to X itself.
 
         ``is_default`` says whether members are the default ones, for which an
-        ``encoder`` that is "auto" encodes. TypeError is raised if an encoder is given,
-        and X is no table in memory.
+        ``encoder`` that is "auto" encodes. Rows with the same number in ``originals``,
+        (n_samples,), are copies of one, of which the encoder sees the first. TypeError
+        is raised if an encoder is given, and X is no table in memory.
         """
         if is_auto(encoder):
             encodes = is_default and is_table(X) and not has_numbers_alone(X)
@@ -102,17 +106,31 @@ class EncodedTable:
         encoder = clone(encoder).set_params(categories="codes")
         encoder.set_output(transform="default")
         n_outputs = max([1, *np.shape(y)[1:]])
-        weights = weights_for(encoder, sample_weight)
+        weights_of_encoder = sample_weight
+        if originals is not None:
+            _, first = np.unique(originals, return_index=True)
+            weights_of_encoder = np.zeros(len(originals))
+            sums = np.bincount(originals, sample_weight)
+            weights_of_encoder[first] = sums[originals[first]]
+        weights = weights_for(encoder, weights_of_encoder)
         codes = encoder.fit_transform(X, **weights)
         warn_of_target(X, y)
-        return cls(codes, encoder, n_outputs, sample_weight=sample_weight)
+        tf_idf = None
+        if is_default and any(column.is_of_text for column in encoder.columns_):
+            _, tf_idf = encoder.codes_and_tf_idf(X)
+        return cls(codes, encoder, n_outputs, False, sample_weight, tf_idf)
 
-    def choose_view(self, estimator):
+    def choose_view(self, estimator, is_of_texts=False):
         """A model as it takes the table, the table, and the view that makes it.
 
         Equal views are made once; the view is None if the table is as it is.
         """
-        transformer = None
+        transformer, weights = None, self.sample_weight
+        if is_of_texts:
+            transformer = view_of_texts(self.encoder)
+            table = sparse.hstack([self.X, self.tf_idf], format="csr")
+            X = transformer.fit_transform(table, sample_weight=weights)
+            return estimator, X, transformer
         if self.encoder is not None:
             estimator, transformer = choose_view(
                 estimator, self.encoder, self.n_outputs
@@ -126,13 +144,14 @@ class EncodedTable:
                 view.get_params(), transformer.get_params()
             ):
                 return estimator, X, view
-        weights = weights_for(transformer, self.sample_weight)
+        weights = weights_for(transformer, weights)
         X = transformer.fit_transform(self.X, **weights)
         self.views.append((transformer, X))
         return estimator, X, transformer
 
     def attach_view(self, view, fitted):
         """A fitted member, with the view of its candidate, that takes codes."""
+        view = self._view_of_rows(view)
         if view is None:
             return fitted
         return TablePipeline.of_fitted([("view", view)], fitted)
@@ -142,11 +161,22 @@ class EncodedTable:
         if self.encoder is None:
             return self.attach_view(view, fitted)
         steps = [("encoder", self.encoder)]
+        if self.tf_idf is not None:
+            steps = [("encoder", CodesAndTfIdf.of_fitted(self.encoder))]
+        is_of_blend = not isinstance(fitted, RecordsTrajectory)
+        if not is_of_blend:
+            view = self._view_of_rows(view)
         if view is not None:
             steps.append(("view", view))
         pipeline = TablePipeline.of_fitted(steps, fitted)
-        if not isinstance(fitted, RecordsTrajectory):  # a blend
+        if is_of_blend:
             return pipeline
         names = pipeline.get_feature_names_out()
         named = attach_record(fitted, replace(fitted.record_, column_names=names))
         return TablePipeline.of_fitted(steps, named)
+
+    def _view_of_rows(self, view):
+        """The view of a candidate, of rows as the first step of members has them."""
+        if self.tf_idf is None or isinstance(view, TfIdfBesideColumns):
+            return view
+        return OfCodes.of_fitted(self.X.shape[1], view)
