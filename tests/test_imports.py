@@ -10,9 +10,8 @@ import skacv
 
 # What the package takes of scikit-learn, which imports NumPy, SciPy and joblib.
 SCIKIT_LEARN = (
-    "from sklearn import compose, ensemble, feature_selection, impute, isotonic, "
-    "kernel_ridge, "
-    "linear_model, metrics, "
+    "from sklearn import compose, decomposition, ensemble, feature_extraction, "
+    "feature_selection, impute, isotonic, kernel_ridge, linear_model, metrics, "
     "model_selection, multioutput, pipeline, preprocessing, svm"
 )
 HEAVY = {

@@ -45,11 +45,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       format with an unambiguous order of day, month and year: seconds since 1970, and
       month, day, weekday (Monday is 0) and hour if they vary. Up to four date columns
       also give the seconds between each two. **Durations**: seconds.
-    * **texts**: strings with five words or more on average that occur at most twice on
-      average. A word has two letters or more and no digits. They become
-      the first 30 singular components of the tf-idf of all rows, which is of the parts
-      of words with three or four characters, or of words in tables of more than ten
-      million characters. Missing texts and texts without a known term are zeros.
+    * **texts**, such as sentences: strings that have at least five words on average and
+      each occur at most twice on average; words of two letters or more without digits
+      count. They become the first 30 singular components of the tf-idf of all rows,
+      which counts parts of words, three or four characters long, or whole words in
+      columns of more than ten million characters. Texts that are missing, or have no
+      known term, are zeros.
     * **categories**: all other strings, and columns of a category dtype.
 
     None, NaN, NaT, ``pandas.NA``, empty strings, and strings such as "NA", "null" and

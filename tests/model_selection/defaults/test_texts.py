@@ -270,3 +270,12 @@ def test_shares_of_classes_count_every_row_once(rng):
         model.encoder_.transform(X), encoder.transform(X), atol=1e-9
     )
     assert "tf-idf" in model.weights_
+
+
+def test_skops_reads_what_it_has_written(rng):
+    io = pytest.importorskip("skops.io")
+    X, y = reviewed(rng, 80)
+    model = SelfStoppingRegressor(random_state=0).fit(X, y)
+    stored = io.dumps(model)
+    again = io.loads(stored, trusted=io.get_untrusted_types(data=stored))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
