@@ -315,8 +315,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._one_hot(self.columns_)
         return self._one_hot([self.columns_[index] for index in indices])
 
-    def term_names(self) -> list[str]:
+    def term_names(self, input_features: Any = None) -> list[str]:
         """Names of the columns of the tf-idf in :meth:`codes_and_tf_idf`.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features_in_,), default=None
+            Names of the columns of X, if it had none in ``fit``.
 
         Returns
         -------
@@ -324,9 +329,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The name of a column of texts and the term.
         """
         check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
         return [
-            f"{name}: {term}"
-            for name, column in self._columns.items()
+            f"{names[index]}: {term}"
+            for index, column in zip(self._kept, self._columns.values())
             if column.kind == "text"
             for term in column.vectorizer.get_feature_names_out()
         ]

@@ -1,5 +1,7 @@
 """Codes of a table beside the tf-idf of its texts, and what members take of both."""
 
+from copy import copy
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -31,6 +33,16 @@ class CodesAndTfIdf(TransformerMixin, BaseEstimator):
         step.encoder_ = encoder
         return step
 
+    @property
+    def n_features_in_(self):
+        """Number of columns of X."""
+        return self.encoder_.n_features_in_
+
+    @property
+    def feature_names_in_(self):
+        """Names of the columns of X, if they are strings."""
+        return self.encoder_.feature_names_in_
+
     def fit(self, X, y=None, sample_weight=None):
         """Fit the encoder."""
         self.encoder_ = clone(self.encoder)
@@ -43,8 +55,11 @@ class CodesAndTfIdf(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features=None):
         """Names of the codes, then the terms of the texts."""
-        names = self.encoder_.get_feature_names_out(input_features)
-        return np.array([*names, *self.encoder_.term_names()], dtype=object)
+        encoder = copy(self.encoder_)
+        if input_features is not None:  # any names will do
+            vars(encoder).pop("feature_names_in_", None)
+        names = encoder.get_feature_names_out(input_features)
+        return np.array([*names, *encoder.term_names(input_features)], dtype=object)
 
 
 class OfCodes(TransformerMixin, BaseEstimator):

@@ -26,6 +26,7 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv.exceptions import UnevenColumnsWarning
+from skacv.inspection import blend_shap_values
 from tests.model_selection.cases import MEMBERS
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -94,6 +95,9 @@ def test_the_member_on_tf_idf_equals_a_pipeline_by_hand(kind, rng):
     terms = columns.named_transformers_["tfidfvectorizer"].get_feature_names_out()
     assert names.tolist()[3:] == [f"review: {term}" for term in terms]
     assert np.size(last.coef_) == len(names)
+    for fitted in (model, member, model.estimator_):
+        assert fitted.n_features_in_ == 3
+        assert fitted.feature_names_in_.tolist() == list(X.columns)
 
 
 def test_other_members_see_the_components(rng):
@@ -279,3 +283,15 @@ def test_skops_reads_what_it_has_written(rng):
     stored = io.dumps(model)
     again = io.loads(stored, trusted=io.get_untrusted_types(data=stored))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_shap_values_of_terms_are_added_up_by_column(rng):
+    X, y = reviewed(rng)
+    model = SelfStoppingRegressor(random_state=0, rule="min").fit(X, y)
+    assert model.best_member_ == "tf-idf"
+    values, base = blend_shap_values(model, X, background=X)
+    np.testing.assert_allclose(base + values.sum(axis=1), model.predict(X))
+    # The mean of the background, of numbers of unit size, is zero.
+    size = StandardScaler().fit_transform(X[["size"]])[:, 0]
+    of_size = model.members_["tf-idf"].coef_[0] * size
+    np.testing.assert_allclose(values[:, 0], of_size, atol=1e-9)
