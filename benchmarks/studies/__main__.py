@@ -15,6 +15,7 @@ from . import (  # noqa: F401
     default_models,
     estimates,
     intervals,
+    iterates,
     leave_one_out,
     scores,
 )

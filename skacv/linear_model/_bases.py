@@ -10,6 +10,7 @@ from .._estimator.devices import of_record
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.prediction.decisions import RecordedClassifier
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
+from .._estimator.prediction.iterate_intervals import IterateIntervals
 from .._estimator.prediction.predictions import RecordedRegressor
 from .._estimator.run.fit import TrajectoryModel
 from .._estimator.run.plan import (
@@ -28,7 +29,7 @@ from ..optim.penalties import ElasticNet
 from ..records.descriptors import recorded
 
 
-class LinearModel(TrajectoryModel):
+class LinearModel(IterateIntervals, TrajectoryModel):
     """A model with a coefficient for every column, and the memory matrix."""
 
     coef_ = recorded(
