@@ -120,13 +120,13 @@ def test_largest_deviations_are_those_of_the_gaussian_process(rng):
     (first, second), _ = np.quantile(path.largest_deviations(rng), [0.95, 0.5], axis=0)
     # One iterate, whatever their number: the quantile of a normal distribution. Three
     # that are not the same: as simulated from their correlations.
-    assert second == pytest.approx(norm.ppf(0.975), rel=0.03)
+    assert second == pytest.approx(norm.ppf(0.975), rel=0.05)
     draws = rng.multivariate_normal(
         np.zeros(3), np.corrcoef(without[:, 0, 0]), size=200_000
     )
     expected = np.quantile(np.abs(draws).max(axis=1), 0.95)
-    assert first == pytest.approx(expected, rel=0.03)
-    assert expected > 1.05 * norm.ppf(0.975)
+    assert first == pytest.approx(expected, rel=0.05)
+    assert expected > 1.02 * norm.ppf(0.975)
 
 
 def test_intervals_for_all_iterates_are_longer(data):
