@@ -9,7 +9,8 @@ is ``benchmarks/results/bench.md``, rows of the benchmark "path" that say "cv_pa
 and the section of ``studies.md`` that ``python -m benchmarks.studies criteria`` has
 written. Words in brackets stand together, as in ``[2000 x 3000]``.
 ``<!-- settings -->`` says that numbers are no results, ``<!-- tests -->`` that
-they are bounds that tests hold.
+they are bounds that tests hold, ``<!-- former -->`` that code printed them which has
+been mended since.
 """
 
 import re
@@ -19,7 +20,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?%?")
-HELD_ELSEWHERE = ("settings", "tests")
+HELD_ELSEWHERE = ("settings", "tests", "former")
 COMMENT = re.compile(r"<!--(.*?)-->")
 CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 NO_QUOTATION = re.compile(

@@ -20,6 +20,7 @@ matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Those of results are the results.
 PAGES = [
@@ -132,6 +133,15 @@ def test_links_lead_somewhere_in_the_repository():
             assert target.exists(), said
             if anchor:
                 assert anchor in map(anchor_of, headings_of(target)), said
+
+
+def test_tests_that_pages_name_exist():
+    named = [test for path in PAGES for test in NAMED_TEST.findall(path.read_text())]
+    assert len(named) > 20
+    for file, name in named:
+        source = ROOT / file
+        assert source.exists(), file
+        assert f"\ndef {name}(" in source.read_text(), f"{file}::{name}"
 
 
 def headings_of(path):
