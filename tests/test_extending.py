@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from itertools import count
+from math import log
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
@@ -20,6 +22,7 @@ from skacv.optim.losses import Loss
 from skacv.optim.penalties import L1, Uniform
 from skacv.optim.updates import ProximalGradient
 from skacv.records import HeldOut
+from skacv.testing import check_loss, check_penalty, check_schedule
 from tests import oracles
 from tests.runs import run_of
 
@@ -81,7 +84,7 @@ class LogCosh(Loss):
 
     def value(self, target, predictor):
         size = np.abs(predictor - target) / self.width
-        return self.width * (size + np.log1p(np.exp(-2 * size)) - np.log(2))
+        return self.width * (size + np.log1p(np.exp(-2 * size)) - log(2))
 
     def derivative(self, target, predictor):
         return np.tanh((predictor - target) / self.width)
@@ -100,6 +103,12 @@ def test_a_loss_of_regression(schedule, penalty, data):
     check_held_out(model.set_params(schedule=schedule), *data)
 
 
+def test_losses_are_what_they_say(rng):
+    check_loss(LogCosh(0.7))
+    labels = rng.choice([-1.0, 1.0], (60, 2))
+    check_loss(SoftMargin(), labels)
+
+
 def test_a_loss_costs_what_it_says(data):
     X, y = data
     model = TrajectoryRegressor(0.05, loss=LogCosh(), loo=True).fit(X, y)
@@ -108,22 +117,22 @@ def test_a_loss_costs_what_it_says(data):
 
 
 @dataclass(frozen=True)
-class CubicMargin(Loss):
-    """l(y, z) = max(0, 1 - y z)^3 / 3 of labels -1 and 1."""
+class SoftMargin(Loss):
+    """l(y, z) = log(1 + exp(-y z)) of labels -1 and 1."""
 
-    name = "cubed margin"
+    name = "soft margin"
 
     def value(self, target, predictor):
-        return np.maximum(0, 1 - target * predictor) ** 3 / 3
+        return np.logaddexp(0, -target * predictor)
 
     def derivative(self, target, predictor):
-        return -target * np.maximum(0, 1 - target * predictor) ** 2
+        return -target * expit(-target * predictor)
 
     def curvature(self, target, predictor):
-        return 2 * np.maximum(0, 1 - target * predictor)
+        return expit(predictor) * expit(-predictor)
 
     def curvature_bound(self, target):
-        return 2.0
+        return 0.25
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -131,7 +140,7 @@ class CubicMargin(Loss):
 def test_a_loss_of_classification(penalty, n_classes, data):
     X, y = data
     labels = np.array(["a", "b", "c"])[np.argsort(np.argsort(y)) % n_classes]
-    model = TrajectoryClassifier(0.02, loss=CubicMargin(), penalty=penalty)
+    model = TrajectoryClassifier(0.02, loss=SoftMargin(), penalty=penalty)
     check_held_out(model, X, labels)
 
 
@@ -178,16 +187,17 @@ class GroupElasticNet(GroupL2):
     def terms(self, coef):
         return super().terms(coef) * (1 + self.ridge * self.norms(coef) / 2)
 
-    def _shrinkage(self, step_size, ndim):
-        weights = self.weights[self.groups].reshape(-1, *(1,) * (ndim - 1))
-        return 1 + step_size * self.strength * self.ridge * weights
+    def _shrinkage(self, step_size, coef):
+        weights = self.weights[self.groups].reshape(-1, *(1,) * (coef.ndim - 1))
+        shrinkage = 1 + step_size * self.strength * self.ridge * weights
+        return shrinkage.astype(coef.dtype)
 
     def prox(self, point, step_size):
-        shrinkage = self._shrinkage(step_size, point.ndim)
+        shrinkage = self._shrinkage(step_size, point)
         return super().prox(point, step_size) / shrinkage
 
     def prox_tangent(self, coef, step_size, tangents):
-        shrinkage = self._shrinkage(step_size, coef.ndim)
+        shrinkage = self._shrinkage(step_size, coef)
         return super().prox_tangent(coef * shrinkage, step_size, tangents) / shrinkage
 
 
@@ -220,6 +230,11 @@ def test_a_penalty(family, schedule, data):
     model = TrajectoryRegressor(0.1, penalty=penalty, schedule=schedule)
     check_held_out(model.set_params(risk=False), *data)
     check_risk(model, *data, of_prox)
+
+
+@pytest.mark.parametrize("family", OWN_PENALTIES)
+def test_a_penalty_is_what_it_says(family):
+    check_penalty(OWN_PENALTIES[family][0], N_FEATURES)
 
 
 @pytest.mark.parametrize("family", OWN_PENALTIES)
@@ -268,6 +283,10 @@ class TwoMomenta:
     @staticmethod
     def largest_stable_step(smoothness):
         return 2 / smoothness
+
+
+def test_a_schedule_is_what_it_says():
+    check_schedule(TwoMomenta(1.0))
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", *OWN_PENALTIES])

@@ -25,6 +25,7 @@ replicas; targets broadcast against them. Add a loss here, list it in
 """
 
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -329,7 +330,8 @@ class Multinomial(Loss):
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         probability = _softmax(predictor)
         return probability[:, :, None] * (
-            np.eye(probability.shape[1]) - probability[:, None, :]
+            np.eye(probability.shape[1], dtype=probability.dtype)
+            - probability[:, None, :]
         )
 
     def curvature_bound(self, target: np.ndarray) -> float:
@@ -779,7 +781,7 @@ class NegativeBinomial(LogLink):
 
     def _shifted(self, predictor):
         """log(theta m)."""
-        return predictor + np.log(self.theta)
+        return predictor + log(self.theta)
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         n = target + 1 / self.theta

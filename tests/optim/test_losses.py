@@ -1,4 +1,4 @@
-"""Every loss: its derivatives against finite differences."""
+"""Every loss: what all have in common, and what is its own."""
 
 from dataclasses import dataclass
 
@@ -21,8 +21,8 @@ from skacv.optim.losses import (
     SquaredError,
     Tweedie,
 )
+from skacv.testing import check_loss
 
-STEP = 1e-6
 N_ROWS, N_OUTPUTS = 60, 3
 
 
@@ -65,111 +65,15 @@ TARGETS = {
     "Tweedie": amounts_or_nothing,
     "NegativeBinomial": counts,
 }
-# Their curvature has no bound: a bound is of predictions between the start and y.
-UNBOUNDED = [loss for loss in LOSSES if not loss.has_bounded_curvature]
 
 
 def target_of(loss, rng):
     return TARGETS.get(type(loss).__name__, real)(rng)
 
 
-def differences(function, predictor):
-    """Central differences in every output, stacked along a last axis."""
-    shifts = STEP * np.eye(N_OUTPUTS)
-    return np.stack(
-        [
-            (function(predictor + h) - function(predictor - h)) / (2 * STEP)
-            for h in shifts
-        ],
-        axis=-1,
-    )
-
-
-def every_output(loss, array):
-    """A derivative per output as what :func:`differences` of a row's sum gives."""
-    return array if loss.is_coupled else array[:, :, None] * np.eye(N_OUTPUTS)
-
-
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_derivative(loss, rng):
-    target, predictor = target_of(loss, rng), 1.5 * real(rng)
-    expected = differences(lambda z: loss.value(target, z).sum(axis=1), predictor)
-    np.testing.assert_allclose(loss.derivative(target, predictor), expected, atol=1e-7)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_curvature(loss, rng):
-    target, predictor = target_of(loss, rng), 1.5 * real(rng)
-    expected = differences(lambda z: loss.derivative(target, z), predictor)
-    found = every_output(loss, loss.curvature(target, predictor))
-    # A difference across a kink of the derivative is no curvature.
-    above = every_output(loss, loss.curvature(target, predictor + STEP))
-    below = every_output(loss, loss.curvature(target, predictor - STEP))
-    smooth = np.abs(above - below) < 1e-3
-    assert smooth.mean() > 0.99
-    np.testing.assert_allclose(found[smooth], expected[smooth], atol=1e-7)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_curvature_is_bounded_and_not_negative(loss, rng):
-    target, predictor = target_of(loss, rng), 10 * real(rng)
-    if loss in UNBOUNDED:
-        predictor = np.log(np.maximum(target, 0.1))
-    eigenvalues = np.linalg.eigvalsh(
-        every_output(loss, loss.curvature(target, predictor))
-    )
-    assert eigenvalues.max() <= loss.curvature_bound(target) + 1e-12
-    assert eigenvalues.min() >= -1e-12
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_curvatures_are_bounded_for_every_target(loss, rng):
-    target, predictor = target_of(loss, rng), 10 * real(rng)
-    if loss in UNBOUNDED:
-        predictor = loss.predictor(np.maximum(target, 1e-300))
-    bounds = loss.curvature_bounds(target)
-    assert bounds.shape == target.shape
-    assert bounds.max() == pytest.approx(loss.curvature_bound(target))
-    curvature = loss.curvature_matrix(target, predictor)
-    if loss.is_coupled:
-        curvature = np.linalg.eigvalsh(curvature)[:, -1:]
-    else:
-        curvature = loss.curvature(target, predictor)
-    assert (curvature <= bounds * (1 + 1e-12) + 1e-12).all()
-    if loss in UNBOUNDED:
-        np.testing.assert_allclose(curvature, bounds, atol=1e-12)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_curvature_matrix_is_the_curvature_of_outputs_that_belong_together(loss, rng):
-    n_outputs = N_OUTPUTS if loss.is_coupled else 1
-    target = target_of(loss, rng)[:, :n_outputs]
-    predictor = real(rng)[:, :n_outputs]
-    found = loss.curvature_matrix(target, predictor)
-    assert found.shape == (N_ROWS, n_outputs, n_outputs)
-    curvature = loss.curvature(target, predictor)
-    np.testing.assert_array_equal(found.ravel(), curvature.ravel())
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_replicas_are_further_axes(loss, rng):
-    target = target_of(loss, rng)
-    predictors = rng.standard_normal((N_ROWS, N_OUTPUTS, 4))
-    for function in (loss.value, loss.derivative):
-        together = function(target[:, :, None], predictors)
-        for r in range(4):
-            one = function(target, predictors[:, :, r])
-            # NumPy's exp may round by where arrays lie, and values are differences.
-            np.testing.assert_allclose(together[:, :, r], one, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_nothing_overflows_far_out(loss, rng):
-    target = target_of(loss, rng)
-    far = -800.0 * np.ones_like(target)
-    for predictor in (far, -far) if loss not in UNBOUNDED else (far / 8, -far / 8):
-        for function in (loss.value, loss.derivative, loss.curvature):
-            assert np.isfinite(function(target, predictor)).all()
+def test_a_loss_is_what_it_says(loss, rng):
+    check_loss(loss, target_of(loss, rng))
 
 
 def test_a_loss_may_have_its_scale_as_a_field():
@@ -196,12 +100,6 @@ def test_two_classes_of_the_multinomial_are_the_logistic(rng):
     both, scores = np.hstack([1 - label, label]), np.hstack([0 * z, z])
     found = Multinomial().value(both, scores)
     np.testing.assert_allclose(found, Logistic().value(label, z))
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_predictor_is_the_inverse_of_the_mean(loss, rng):
-    predictor = rng.standard_normal((20, 3))
-    np.testing.assert_allclose(loss.predictor(loss.mean(predictor)), predictor)
 
 
 def test_log_loss_to_the_last_digits():
@@ -288,9 +186,6 @@ def test_a_run_starts_near_the_best_constant(loss, rng):
             target, [0.25, loss.level, 0.75], axis=0, method="inverted_cdf"
         )
         assert (np.abs(start - quantile) <= upper - lower).all()
-    rows = np.repeat(np.arange(N_ROWS), 3)
-    repeated = loss.null_predictor(target[rows], weights[rows] / 3)
-    np.testing.assert_allclose(repeated, start, rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", STARTED, ids=str)
@@ -347,24 +242,6 @@ HAVE_OFFSETS = [
 ]
 
 
-@pytest.mark.parametrize("loss", HAVE_OFFSETS, ids=str)
-def test_an_offset_is_a_change_of_targets_and_weights(loss, rng):
-    target, predictor = target_of(loss, rng), real(rng)
-    offset, weights = rng.standard_normal(N_ROWS), rng.uniform(0.5, 2.0, N_ROWS)
-    changed, changed_weights = loss.without_offset(target, weights, offset)
-    shifted = predictor + offset[:, None]
-    for part in (loss.value, loss.derivative, loss.curvature):
-        found = changed_weights[:, None] * part(changed, predictor)
-        expected = weights[:, None] * part(target, shifted)
-        assert np.isfinite(found).all()
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(
-        loss.with_offset(loss.mean(predictor), offset[:, None]), loss.mean(shifted)
-    )
-    # The targets themselves are those of a mean, too.
-    np.testing.assert_allclose(loss.with_offset(changed, offset[:, None]), target)
-
-
 def test_which_losses_have_offsets():
     without = {type(loss).__name__ for loss in LOSSES if loss not in HAVE_OFFSETS}
     assert without == {
@@ -374,6 +251,8 @@ def test_which_losses_have_offsets():
         "SmoothedHinge",
         "NegativeBinomial",
     }
+    for loss in HAVE_OFFSETS:
+        loss.without_offset(np.ones(2), np.ones(2), np.zeros(2))
     for loss in set(LOSSES) - set(HAVE_OFFSETS):
         with pytest.raises(ValueError, match=f"not available for the {loss.name}"):
             loss.without_offset(np.ones(2), np.ones(2), np.zeros(2))

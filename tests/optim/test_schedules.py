@@ -1,4 +1,4 @@
-"""Every schedule: its limits, and the largest step that it bears."""
+"""Every schedule: what all have in common, and limits of some."""
 
 from itertools import islice
 from math import sqrt
@@ -8,16 +8,24 @@ import pytest
 
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1, Zero
+from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import (
     SCHEDULES,
+    EigenPro,
     GradientDescent,
     HeavyBall,
     Nesterov,
+    Newton,
+    RandomBatches,
+    SimplifiedNewton,
     StochasticGradient,
+    fixed_batches,
 )
 from skacv.optim.trajectory import Phase
+from skacv.optim.user import UserUpdate
+from skacv.testing import check_schedule
 
 NO_PENALTY = Zero()
 
@@ -33,37 +41,34 @@ def final(problem, schedule, n_updates, penalty=NO_PENALTY):
     return run(problem, [Phase(penalty, schedule, n_updates)], start).coef[-1]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_steps_start_anew_each_time(schedule):
-    some = schedule(0.1)
-    assert list(islice(some.updates(), 5)) == list(islice(some.updates(), 5))
+def momentum_by_hand(t, b1, b2, grad1, grad2):
+    return b1 + 0.5 * (b1 - b2) - 0.2 * grad1
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_first_update_has_nothing_to_extrapolate(schedule, rng):
-    problem = quadratic(rng)
-    np.testing.assert_allclose(
-        final(problem, schedule(0.1), 1), final(problem, GradientDescent(0.1), 1)
-    )
+WHOLE = [
+    *(kind(0.1) for kind in SCHEDULES),
+    HeavyBall(0.1, momentum=0.5),
+    Newton(1.0),
+    SimplifiedNewton(1.0),
+    StochasticGradient(0.1, 0.5, n_rows=30, batch_size=8, seed=0),
+    RandomBatches(0.1, n_rows=30, batch_size=8, seed=0),
+    UserUpdate(momentum_by_hand),
+]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("penalty", [Zero(), L1(0.2)], ids=str)
-def test_converges_below_the_largest_stable_step(schedule, penalty, rng):
-    problem = quadratic(rng)
-    step_size = 0.95 * schedule(1.0).largest_stable_step(problem.smoothness)
-    coef = final(problem, schedule(step_size), 3000, penalty)
-    gradient = problem.gradient(problem.design.dot(coef))
-    fixed = penalty.prox(coef - 0.1 * gradient, 0.1)
-    np.testing.assert_allclose(fixed, coef, atol=1e-8)
+@pytest.mark.parametrize("schedule", WHOLE, ids=lambda each: type(each).__name__)
+def test_a_schedule_is_what_it_says(schedule):
+    check_schedule(schedule)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_diverges_above_the_largest_stable_step(schedule, rng):
-    problem = quadratic(rng)
-    step_size = 1.05 * schedule(1.0).largest_stable_step(problem.smoothness)
-    with pytest.raises(ValueError, match="largest stable step"):
-        final(problem, schedule(step_size), 3000)
+@pytest.mark.parametrize("batch_size", [None, 8])
+def test_a_preconditioned_schedule_is_what_it_says(batch_size, rng):
+    X = rng.standard_normal((30, 8))
+    made = Preconditioner.of(design_of(X), np.arange(20), 3, rng)
+    batches = fixed_batches(30, batch_size, 0)
+    parts = [design_of(X[rows]) for rows in batches] or [design_of(X)]
+    largest = max(made.top_eigenvalue(part, rng) for part in parts)
+    check_schedule(EigenPro(0.1, made, largest, batches), X)
 
 
 def test_heavy_ball_without_momentum_is_gradient_descent(rng):

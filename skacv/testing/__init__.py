@@ -1,0 +1,11 @@
+"""Checks that parts written outside the package are what they say.
+
+Each check raises an AssertionError with a sentence that names what is wrong. They need
+nothing but the dependencies of the package, and can be called in a test of any runner.
+"""
+
+from .losses import check_loss
+from .penalties import check_penalty
+from .schedules import check_schedule
+
+__all__ = ["check_loss", "check_penalty", "check_schedule"]
