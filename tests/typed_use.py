@@ -43,7 +43,11 @@ from skacv import (
     TrajectoryTweedieRegressor,
     approximate_loo,
 )
-from skacv.exceptions import SeparationWarning, SmallTrainingSetsWarning
+from skacv.exceptions import (
+    SeparationWarning,
+    SmallTrainingSetsWarning,
+    UnevenColumnsWarning,
+)
 from skacv.inspection import blend_shap_values
 from skacv.model_selection import (
     ApproximateLOO,
@@ -464,6 +468,7 @@ def main() -> None:
         path_of(lasso),
         issubclass(SeparationWarning, Warning),
         issubclass(SmallTrainingSetsWarning, Warning),
+        issubclass(UnevenColumnsWarning, Warning),
     )
     print(len(list(predicted(lasso))), len(list(classified(logistic))))
     print(self_stopped(), encoded(), summarised(), left_out(), registered())
