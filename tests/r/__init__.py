@@ -17,10 +17,10 @@ def read_rows(name):
     }
 
 
-def read_results(name):
-    """What R found, by the names that the script gives."""
+def read_results(name, folder=FOLDER):
+    """What R, or the package of the folder, found, by the names of the script."""
     results = {}
-    with open(FOLDER / f"{name}.csv") as file:
+    with open(folder / f"{name}.csv") as file:
         for row in DictReader(file):
             results.setdefault(row["name"], []).append(float(row["value"]))
     return {name: np.array(values) for name, values in results.items()}
