@@ -78,6 +78,8 @@ class SearchData:
     deadline: Deadline | None = None
     # Those of the rows, for which y and weights stand; None if fit was passed none.
     offset: RowOffsets | None = None
+    # The row that every row is a copy of, by number; None if there are no copies.
+    originals: Any = None
     # Whether all members get weights of rows that the user has not passed.
     adds_weights: bool = False
     # When fit was called, on the clock of ``perf_counter``.
@@ -172,6 +174,7 @@ class SearchData:
             routed=route(owner, params, metadata),
             deadline=deadline,
             offset=offsets,
+            originals=originals,
             adds_weights=adds_weights,
             begun=begun,
         )

@@ -83,7 +83,10 @@ def weights_in_trial(owner, data, rows):
     X, y = _safe_indexing(data.X, rows), np.asarray(data.y)[rows]
     rng = check_random_state(trial.random_state)
     with warnings.catch_warnings(action="ignore"):
-        sample = SearchData.of(trial, X, y, params, forms=list_trial_forms)
+        originals = None if data.originals is None else data.originals[rows]
+        sample = SearchData.of(
+            trial, X, y, params, forms=list_trial_forms, originals=originals
+        )
         candidates = list_candidates(trial, sample, rng)
         criteria = choose_criteria(trial, sample, candidates)
         # Models on all rows are not used, and have few stages.

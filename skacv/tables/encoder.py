@@ -237,8 +237,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_codes)
             A column for each of ``columns_``. Codes of categories count the levels from
-            zero; those of levels that ``fit`` has not seen are -1. It is X itself if
-            that is an array of floating point of which all columns are kept.
+            zero; those of levels that ``fit`` has not seen are -1. Texts are components
+            of their tf-idf, zeros where they miss. It is X itself if that is an array
+            of floating point of which all columns are kept.
         """
         return self.codes_and_tf_idf(X)[0]
 

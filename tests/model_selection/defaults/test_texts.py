@@ -27,6 +27,8 @@ from skacv import (
 )
 from skacv.exceptions import UnevenColumnsWarning
 from skacv.inspection import blend_shap_values
+from skacv.model_selection import data as search_data
+from skacv.model_selection import trial
 from tests.model_selection.cases import MEMBERS
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -246,16 +248,28 @@ def test_a_list_of_ones_own_sees_components(rng):
     assert set(model.weights_) == {"lasso"}
 
 
-def test_many_rows_keep_the_member_in_a_trial(rng, monkeypatch):
-    from skacv.model_selection import trial
+@pytest.mark.parametrize("are_shares", [False, True])
+def test_many_rows_keep_the_member_in_a_trial(are_shares, rng, monkeypatch):
+    for module in (trial, search_data):
+        monkeypatch.setattr(module, "FEWEST_ROWS", 100)
+    monkeypatch.setattr(trial, "ROWS_OF_TRIAL", (100, 100))
+    monkeypatch.setattr(trial, "ROWS_OF_CLASS", 2)
+    tried = []
+    weights_in_trial = trial.weights_in_trial
 
-    monkeypatch.setattr(trial, "FEWEST_ROWS", 100)
-    monkeypatch.setattr(trial, "ROWS_OF_TRIAL", (60, 60))
-    from skacv.model_selection import data
+    def followed(*args):
+        tried.append(weights_in_trial(*args))
+        return tried[-1]
 
-    monkeypatch.setattr(data, "FEWEST_ROWS", 100)
+    monkeypatch.setattr(trial, "weights_in_trial", followed)
     X, y = reviewed(rng)
-    model = SelfStoppingRegressor(random_state=0).fit(X, y)
+    model = SelfStoppingRegressor(random_state=0)
+    if are_shares:
+        model = SelfStoppingClassifier(random_state=0)
+        scores = np.exp(np.stack([y, -y, np.zeros(150)], axis=1))
+        y = scores / scores.sum(axis=1, keepdims=True)
+    model.fit(X, y)
+    assert "tf-idf" in tried[0]
     assert "tf-idf" in model.member_paths_
 
 
