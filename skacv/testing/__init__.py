@@ -7,5 +7,6 @@ nothing but the dependencies of the package, and can be called in a test of any 
 from .losses import check_loss
 from .penalties import check_penalty
 from .schedules import check_schedule
+from .staged_adapters import check_staged_adapter
 
-__all__ = ["check_loss", "check_penalty", "check_schedule"]
+__all__ = ["check_loss", "check_penalty", "check_schedule", "check_staged_adapter"]

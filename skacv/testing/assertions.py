@@ -17,3 +17,13 @@ def require_close(found, expected, sentence, rtol=1e-7, atol=0.0):
     np.testing.assert_allclose(
         found, expected, rtol=rtol, atol=atol, err_msg="\n" + sentence
     )
+
+
+def require_same(found, expected, sentence, rtol=0.0):
+    """Raise an AssertionError unless arrays are equal, numbers of them to ``rtol``."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    if rtol and expected.dtype.kind == "f":
+        scale = np.abs(expected).max(initial=0)
+        require_close(found, expected, sentence, rtol=rtol, atol=rtol * scale)
+    else:
+        np.testing.assert_array_equal(found, expected, err_msg="\n" + sentence)

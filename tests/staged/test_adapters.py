@@ -40,6 +40,8 @@ from skacv.staged import adapters
 from skacv.staged.adapter import StagedAdapter, response_of
 from skacv.staged.adapters import ADAPTERS, staged_adapter_of
 from skacv.staged.boosters import Boosters
+from skacv.testing import check_staged_adapter
+from skacv.testing.staged_adapters import stages_by_hand
 from tests.runs import InParts, run_after_laps
 
 SEED = {"random_state": 0}
@@ -92,43 +94,8 @@ def table(estimator, rng, n_classes=3, n_rows=60):
 
 def grown_by_hand(estimator, n_stages, X, y, **params):
     """An estimator of so many stages, as a user of the library would have it."""
-    if hasattr(estimator, "partial_fit"):
-        *_, (_, grown) = stages_by_hand(estimator, n_stages, X, y, **params)
-        return grown
-    count = staged_adapter_of(estimator).count
-    return clone(estimator).set_params(**{count: n_stages}).fit(X, y, **params)
-
-
-def stages_by_hand(estimator, n_stages, X, y, **params):
-    """Every stage with its number; each may be the one before, gone on."""
-    if not hasattr(estimator, "partial_fit"):
-        for t in range(1, n_stages + 1):
-            yield t, grown_by_hand(estimator, t, X, y, **params)
-        return
-    grown = clone(estimator)
-    if is_classifier(estimator):
-        params["classes"] = np.unique(y)
-    for t in range(1, n_stages + 1):
-        yield t, grown.partial_fit(X, y, **params)
-
-
-def weights_of(sample_weight, rows):
-    return {} if sample_weight is None else {"sample_weight": sample_weight[rows]}
-
-
-def assert_held_out_as_by_hand(model, X, y, sample_weight=None):
-    """Held-out predictions of every stage, and the stages of the model on all rows."""
-    place, inner = 0, model.estimator
-    for judged in model.cv_indices_:
-        fitted = np.setdiff1d(np.arange(len(y)), judged)
-        own = weights_of(sample_weight, fitted)
-        stages = stages_by_hand(inner, model.n_iter_, X[fitted], y[fitted], **own)
-        for t, grown in stages:
-            expected = getattr(grown, response_of(grown))(X[judged])
-            found = model.cv_prediction_path_[t][place : place + len(judged)]
-            np.testing.assert_array_equal(found, expected)
-        place += len(judged)
-    assert place == model.cv_prediction_path_.shape[1] == len(model.cv_target_)
+    *_, (_, grown) = stages_by_hand(estimator, n_stages, X, y, **params)
+    return grown
 
 
 def test_every_adapter_has_an_estimator_here():
@@ -142,20 +109,14 @@ def test_every_adapter_has_an_estimator_here():
     assert set(ADAPTERS) - of_libraries - tried == below
 
 
-@pytest.mark.parametrize("estimator", REGRESSORS, ids=named)
-def test_regressors_are_held_out_as_by_hand(estimator, rng):
-    X, y = table(estimator, rng)
-    model = Staged(estimator, cv=2).fit(X, y)
-    assert_held_out_as_by_hand(model, X, y)
+@pytest.mark.parametrize("estimator", ALL, ids=named)
+def test_an_adapter_is_what_it_says(estimator, rng):
+    check_staged_adapter(estimator, *table(estimator, rng))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=named)
-def test_classifiers_are_held_out_as_by_hand(estimator, n_classes, rng):
-    X, y = table(estimator, rng, n_classes)
-    model = Staged(estimator, cv=2).fit(X, y)
-    assert_held_out_as_by_hand(model, X, y)
-    np.testing.assert_array_equal(model.classes_, np.unique(y))
+def test_stages_for_two_classes(estimator, rng):
+    check_staged_adapter(estimator, *table(estimator, rng, n_classes=2))
 
 
 @pytest.mark.parametrize(
@@ -163,30 +124,14 @@ def test_classifiers_are_held_out_as_by_hand(estimator, n_classes, rng):
 )
 def test_weights_of_rows_reach_every_fold(estimator, rng):
     X, y = table(estimator, rng)
-    weights = rng.uniform(0.5, 2.0, len(y))
-    model = Staged(estimator, cv=2).fit(X, y, sample_weight=weights)
-    assert_held_out_as_by_hand(model, X, y, weights)
-    grown = grown_by_hand(estimator, model.n_iter_, X, y, sample_weight=weights)
-    np.testing.assert_array_equal(model.predict(X), grown.predict(X))
+    check_staged_adapter(estimator, X, y, sample_weight=rng.uniform(0.5, 2.0, len(y)))
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=named)
-def test_every_stage_predicts_as_a_fit_with_so_many(estimator, rng):
-    X, y = table(estimator, rng)
-    new = rng.standard_normal((20, 4))
-    model = Staged(estimator).fit(X, y)
-    staged = list(model.staged_predict(new))
-    assert len(staged) == model.n_iter_ == len(model.recorded_iterations())
-    for t, grown in stages_by_hand(estimator, model.n_iter_, X, y):
-        stopped = model.at_iteration(t)
-        np.testing.assert_array_equal(staged[t - 1], grown.predict(new))
-        np.testing.assert_array_equal(stopped.predict(new), grown.predict(new))
-        answer = response_of(grown)
-        np.testing.assert_array_equal(
-            getattr(stopped, answer)(new), getattr(grown, answer)(new)
-        )
-    # Nothing that was done to see them has changed what is there.
-    np.testing.assert_array_equal(model.predict(new), staged[-1])
+def test_which_cannot_grow_in_parts(estimator, rng):
+    is_over = Staged(estimator).begin(*table(estimator, rng)).go_on(1)
+    is_at_once = isinstance(staged_adapter_of(estimator), adapters.RefitAdapter)
+    assert is_over == is_at_once
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=named)
@@ -201,43 +146,6 @@ def test_fits_of_folds_go_on_in_a_run_of_more_folds(estimator, rng, note_calls):
     for name in ("cv_path_", "cv_se_path_", "cv_prediction_path_", "train_path_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(whole, name))
     np.testing.assert_array_equal(model.predict(X), whole.predict(X))
-
-
-@pytest.mark.parametrize("estimator", ALL, ids=named)
-def test_stages_in_blocks_are_those_at_once(estimator, rng):
-    X, y = table(estimator, rng)
-    at_once = Staged(estimator, cv=2).fit(X, y)
-    in_blocks = Staged(estimator, cv=2)
-    parts = InParts(in_blocks, X, y)
-    reached, n_stages, is_over = [], 0, False
-    while not is_over:
-        n_stages += 1 + n_stages // 2
-        is_over = parts.go_on(n_stages)
-        reached.append(in_blocks.n_iter_)
-        stages = in_blocks.cv_prediction_path_
-        assert len(stages) == len(in_blocks.cv_path_) == in_blocks.n_iter_ + 1
-    is_at_once = isinstance(staged_adapter_of(estimator), adapters.RefitAdapter)
-    assert (len(reached) == 1) == is_at_once
-    for name in ("cv_path_", "cv_se_path_", "cv_fold_path_", "cv_prediction_path_"):
-        np.testing.assert_array_equal(getattr(in_blocks, name), getattr(at_once, name))
-    np.testing.assert_array_equal(in_blocks.predict(X), at_once.predict(X))
-    for found, expected in zip(in_blocks.staged_predict(X), at_once.staged_predict(X)):
-        np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("estimator", ALL, ids=named)
-def test_a_stage_is_set_as_a_fit_with_so_many(estimator, rng):
-    X, y = table(estimator, rng)
-    stopped = Staged(estimator).fit(X, y).at_iteration(3).estimator_
-    asked = estimator.get_params(deep=False)
-    found = stopped.get_params(deep=False)
-    count, off = (
-        staged_adapter_of(estimator).count,
-        staged_adapter_of(estimator).early_stopping,
-    )
-    for name in asked.keys() - {count, "estimator", *off}:
-        assert found[name] == asked[name], name
-    assert found[count] == 3
 
 
 def test_attributes_of_fewer_trees(rng):
@@ -383,8 +291,7 @@ SPARSE = [each for each in REGRESSORS if "Hist" not in type(each).__name__]
 def test_sparse_rows(estimator, rng):
     X, y = table(estimator, rng)
     X[np.abs(X) < 0.7] = 0
-    model = Staged(estimator, cv=2).fit(sparse.coo_array(X), y)
-    assert_held_out_as_by_hand(model, sparse.csr_array(X), y)
+    check_staged_adapter(estimator, sparse.coo_array(X), y)
 
 
 MANY_TARGETS = [
@@ -399,7 +306,7 @@ def test_several_targets(estimator, rng):
     X, y = make_regression(60, 5, n_targets=2, random_state=0)
     model = Staged(estimator, cv=2).fit(X, y)
     assert model.cv_prediction_path_.shape == (model.n_iter_ + 1, 60, 2)
-    assert_held_out_as_by_hand(model, X, y)
+    check_staged_adapter(estimator, X, y)
     rows = np.concatenate(model.cv_indices_)
     errors = (np.asarray(model.cv_prediction_path_) - y[rows]) ** 2
     np.testing.assert_allclose(model.cv_path_, errors.mean(axis=(1, 2)))
