@@ -28,6 +28,11 @@ from .fits import FormerFits, StagedFit
 from .left_out import LeftOutRows
 
 
+# A run has diverged on all rows if it fits them badly at so many stages, most of those
+# from the first on: runs of stochastic gradients may do so at one or two.
+FEWEST_LOST = 5
+
+
 @dataclass(eq=False)
 class StagedRun(Run):
     """A run of a model and its folds, which can be continued."""
@@ -206,6 +211,7 @@ class StagedRun(Run):
             held_out = self.folds if self.bag is None else [self.bag]
             self.evaluation.read(held_out, self.n_stages)
         self._end_at_divergence()
+        self._end_where_rows_are_lost()
         self.is_whole = True
 
     def _end_at_failure(self):
@@ -243,6 +249,35 @@ class StagedRun(Run):
                 "help.",
                 ConvergenceWarning,
             )
+
+    def _end_where_rows_are_lost(self):
+        """End before the model fits its rows worse than folds predict what they lack.
+
+        Folds say nothing of a model that has diverged where they have not: gradient
+        boosting without a bound on the values of leaves does so with rare classes.
+        """
+        n_stages, stages = min(self.n_stages, self.n_of_main), self.main.stages
+        if self.evaluation is None or not n_stages:
+            return
+        fitted, _ = self.training.path_and_error(n_stages)
+        held_out, error = self.evaluation.path_and_error(n_stages)
+        # Few folds may have a small spread by chance, so that a tenth of what was
+        # gained on the training rows is allowed as well.
+        gained = fitted[0] - np.nanmin(fitted)
+        are_lost = fitted > held_out + 4 * error + 0.1 * gained
+        first = max(1, int(np.argmax(are_lost)))
+        later = are_lost[first:]
+        if later.sum() < max(FEWEST_LOST, len(later) / 2):
+            return
+        self.n_stages = self.n_of_main = max(1, first - 1)
+        warn(
+            f"{type(stages.estimator).__name__} diverges on all rows, though not in "
+            "the folds: it fits them worse than folds predict those that they lack; "
+            f"the stages before are kept ({stages.unit}: {self.n_stages}). A smaller "
+            "learning rate or more regularisation, such as l2_regularization of "
+            "HistGradientBoosting, may help.",
+            ConvergenceWarning,
+        )
 
     def model(self):
         """What predicts, without rows: the fit to all rows, or the mean of all fits."""

@@ -113,6 +113,18 @@ def test_trees_bear_rare_classes():
     assert np.mean(losses[:3]) < 0.99 * np.mean(losses[3:])
 
 
+def test_trees_for_many_classes_do_not_diverge(rng):
+    X = rng.integers(0, 4, size=(900, 4)).astype(float)
+    y = np.minimum((X @ [1, 4, 2, 3]).astype(int), 20)
+    trees = default_members("classification", 900, 4, n_classes=21)["boosted trees"]
+    trees = trees.estimator.set_params(max_iter=60).fit(X, y)
+    losses = [
+        log_loss(y, shares, labels=trees.classes_)
+        for shares in trees.staged_predict_proba(X)
+    ]
+    assert losses[-1] < 0.5 * losses[9] < 0.5 * losses[0]
+
+
 def test_a_kernel_machine_plays_at_every_size():
     for n_rows in (50, 10**5, 10**7):
         for task in TASKS:

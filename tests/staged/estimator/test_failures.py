@@ -40,13 +40,16 @@ class Epochs(RegressorMixin, BaseEstimator):
             self.coef_, self.t_ = np.zeros(X.shape[1]), 0
         self.t_ += 1
         if self.t_ == self.epoch and self.fails_on(X):
-            if not self.diverges:
-                raise FloatingPointError("weights are not finite")
-            self.coef_ = np.full_like(self.coef_, np.nan)
+            self.fail()
         self.coef_ = self.coef_ + self.step * X.T @ (y - X @ self.coef_) / len(y)
         return self
 
     fit = partial_fit
+
+    def fail(self):
+        if not self.diverges:
+            raise FloatingPointError("weights are not finite")
+        self.coef_ = np.full_like(self.coef_, np.nan)
 
     def predict(self, X):
         return X @ self.coef_
@@ -139,3 +142,50 @@ def test_a_learning_rate_that_is_too_large(estimator, rng):
     assert 1 <= model.best_iter_ <= model.estimator_.n_iter_ < estimator.max_iter
     assert np.isfinite(model.path_).all()
     assert np.isfinite(model.predict(X)).all()
+
+
+class Drifting(Epochs):
+    """Coefficients that are thrown off from one epoch on, or at that epoch alone."""
+
+    def __init__(self, max_iter=20, epoch=None, fails_on=None, step=0.1, goes_on=True):
+        super().__init__(max_iter, epoch, fails_on, step=step)
+        self.goes_on = goes_on
+
+    def fail(self):
+        pass
+
+    def partial_fit(self, X, y):
+        super().partial_fit(X, y)
+        self.thrown_ = 0.0
+        if self.t_ >= self.epoch and self.fails_on(X):
+            if self.goes_on or self.t_ == self.epoch:
+                self.thrown_ = 10.0
+        return self
+
+    fit = partial_fit
+
+    def predict(self, X):
+        return super().predict(X) + self.thrown_
+
+
+def test_a_model_that_diverges_where_folds_do_not_ends_the_run(rng):
+    X, y = table(rng)
+    broken = Drifting(epoch=8, fails_on=of_the_model)
+    expected = Staged(Epochs(max_iter=7), cv=FOLDS).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="diverges on all rows, though not in"):
+        found = Staged(broken, cv=FOLDS).fit(X, y)
+    assert_same_record(found, expected)
+    with pytest.warns(ConvergenceWarning, match="diverges on all rows"):
+        stopped = TrajectoryEarlyStoppingCV(broken, cv=FOLDS).fit(X, y)
+    assert stopped.best_iter_ <= 7
+    np.testing.assert_array_equal(
+        stopped.predict(X), expected.at_iteration(stopped.best_iter_).predict(X)
+    )
+
+
+def test_a_model_that_is_thrown_off_once_goes_on(rng):
+    X, y = table(rng)
+    broken = Drifting(epoch=3, fails_on=of_the_model, goes_on=False)
+    found = Staged(broken, cv=FOLDS).fit(X, y)
+    assert found.n_iter_ == 20
+    assert found.train_path_[3] > 10 * found.train_path_[4]
