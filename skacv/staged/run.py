@@ -27,7 +27,6 @@ from .evaluation import Evaluation
 from .fits import FormerFits, StagedFit
 from .left_out import LeftOutRows
 
-
 # A run has diverged on all rows if it fits them badly at so many stages, most of those
 # from the first on: runs of stochastic gradients may do so at one or two.
 FEWEST_LOST = 5
