@@ -61,6 +61,13 @@ def test_nothing_heavy_is_imported(imported):
     assert not imported & HEAVY
 
 
+def test_checks_of_parts_are_imported_where_they_are_used(imported):
+    assert "skacv.testing" not in imported
+    code = "import sys, skacv.testing; assert 'pytest' not in sys.modules"
+    root = Path(skacv.__file__).parents[1]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+
+
 def test_no_other_package_is_imported(imported):
     """NumPy before 1.26 imports its types where they are first needed.
 

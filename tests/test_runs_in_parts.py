@@ -1,4 +1,8 @@
-"""A run that is held goes on where it was, whatever becomes of its estimator."""
+"""A run that is held goes on where it was, whatever becomes of its estimator.
+
+What the runs of all estimators have in common is in
+``tests/testing/test_iterative_estimators.py``.
+"""
 
 import numpy as np
 import pytest
@@ -35,31 +39,6 @@ def assert_same_run(record, expected):
 
 
 @of_every_kind
-def test_runs_in_parts_are_those_at_once(name):
-    model, X, y, weights = with_data(name)
-    whole, parts = (model.begin(X, y, weights) for _ in range(2))
-    assert whole.go_on()
-    assert not parts.go_on(2)
-    assert parts.record().n_iter == 2
-    assert parts.go_on()
-    assert_same_run(parts.end(), whole.end())
-
-
-@of_every_kind
-def test_a_run_is_never_shortened(name):
-    model, X, y, _ = with_data(name)
-    run = model.begin(X, y)
-    for n_updates in (3, 3, 1):
-        assert not run.go_on(n_updates)
-        assert run.record().n_iter == 3
-    assert run.go_on()
-    whole = run.record()
-    for n_updates in (None, 2, 100):
-        assert run.go_on(n_updates)
-        assert_same_run(run.record(), whole)
-
-
-@of_every_kind
 def test_what_comes_before_the_first_update(name):
     model, X, y, _ = with_data(name)
     run = model.begin(X, y)
@@ -69,22 +48,6 @@ def test_what_comes_before_the_first_update(name):
         with pytest.raises(ValueError, match="n_updates must be at least 1, got"):
             run.go_on(n_updates)
     assert run.go_on()  # which has not harmed it
-
-
-@of_every_kind
-def test_an_estimator_does_not_change_until_it_takes_a_record(name):
-    model, X, y, _ = with_data(name)
-    before = set(vars(model))
-    run = model.begin(X, y)
-    run.go_on(2)
-    record = run.record()
-    assert set(vars(model)) == before
-    assert model.take(record).n_iter_ == 2
-    expected = model.predict(X)
-    run.go_on()
-    assert model.n_iter_ == 2
-    np.testing.assert_array_equal(model.predict(X), expected)
-    assert model.take(run.end()).n_iter_ > 2
 
 
 @of_every_kind

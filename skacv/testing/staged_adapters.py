@@ -71,10 +71,10 @@ def check_staged_adapter(
     )
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     weights = {key: np.asarray(value, dtype=float) for key, value in weights.items()}
-    before = dict(vars(estimator))
+    before = set(vars(estimator)), repr(estimator.get_params())
     model = Staged(estimator, cv=KFold(2)).fit(X, y, **weights)
     require(
-        vars(estimator) == before,
+        (set(vars(estimator)), repr(estimator.get_params())) == before,
         f"{name} is changed when it is fitted in stages: its clones share parts of it.",
     )
     X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)

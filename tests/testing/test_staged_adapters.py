@@ -3,10 +3,6 @@
 Adapters that are right are checked in ``tests/staged/test_adapters.py``.
 """
 
-import re
-from importlib import import_module
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -14,7 +10,6 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.svm import SVC
 
-import skacv
 from skacv.staged import adapter
 from skacv.testing import check_staged_adapter
 
@@ -122,15 +117,8 @@ class Neighbour(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X))
 
 
-def test_the_estimator_of_the_documentation(tmp_path, monkeypatch):
-    page = (Path(skacv.__file__).parents[1] / "docs" / "extending.md").read_text()
-    (code,) = re.findall(
-        r"```python\n(import numpy.*?class Stagewise.*?)```", page, re.S
-    )
-    (tmp_path / "stagewise_of_a_page.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)
-    module = import_module("stagewise_of_a_page")
-    check_staged_adapter(module.Stagewise(max_iter=6))
+def test_the_estimator_of_the_documentation(class_of_page):
+    check_staged_adapter(class_of_page("Stagewise")(max_iter=6))
 
 
 def test_an_estimator_of_a_third_party():

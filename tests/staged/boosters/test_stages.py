@@ -11,10 +11,11 @@ from skacv import Staged, TrajectoryEarlyStoppingCV
 from skacv.staged.adapter import response_of
 from skacv.staged.adapters import staged_adapter_of
 from skacv.staged.fits import StagedFit
+from skacv.testing import check_staged_adapter
 from tests.internals import rows_of_staged_run
 from tests.runs import InParts, run_after_laps
 
-from .cases import PLAIN, answer, booster, by_hand, named, rows, table
+from .cases import LIBRARIES, PLAIN, answer, booster, by_hand, named, rows, table
 
 # The class, its settings, its targets, and whether predictions are sums as they are.
 REGRESSORS = [
@@ -133,6 +134,18 @@ def test_stages_are_fits_with_so_many_trees(name, settings, targets):
     assert model.n_iter_ == 12
     exactly = not takes_exponentials(name, settings, targets)
     assert_as_by_hand(model, X, y, (1, 5, 12), exactly, sample_weight=weights)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_adapter_is_what_it_says(library):
+    """Sums of trees may be rounded otherwise than by the library."""
+    names = {"XGB": "XGB", "LGB": "LGBM", "Cat": "CatBoost"}
+    for kind, targets in (("Regressor", "values"), ("Classifier", "two numbers")):
+        X, y = table(targets)
+        made = booster(names[library] + kind, 5)
+        check_staged_adapter(made, X, y, rtol=1e-12)
+        weights = np.random.default_rng(2).uniform(0.5, 2.0, len(y))
+        check_staged_adapter(made, X, y, sample_weight=weights, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:.* weights classes in the fits")
