@@ -20,7 +20,8 @@ from skacv.testing import check_loss, check_penalty, check_schedule
 
 
 def brief(value):
-    return str(value)[:40]
+    """A part of the name of a case, the same in every process."""
+    return "-".join(value) if isinstance(value, dict) else str(value)[:40]
 
 
 GROUPS, GROUP_WEIGHTS = [0, 0, 1, 1, 2, 2], [1.0, 0.5, 0.0]
