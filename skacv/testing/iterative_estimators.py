@@ -186,6 +186,9 @@ def _require_estimates(name, model, y, rtol):
             f"Held-out predictions of the estimate {key!r} of {name} must be of "
             f"{n_iterates} iterates and {len(rows)} rows, got {prediction.shape}.",
         )
+        # Survival times are targets of another form, whose loss compares rows.
+        if getattr(record.loss, "couples_rows", False):
+            continue
         require(
             np.array_equal(estimate.target, y[rows]),
             f"Targets of the estimate {key!r} of {name} are not those of its rows.",
@@ -198,8 +201,8 @@ def _require_estimates(name, model, y, rtol):
             losses.mean(axis=1),
             f"The path of the estimate {key!r} of {name} is not the mean loss of its "
             "held-out predictions.",
-            # Those of the memory matrix are kept in fewer numbers.
-            rtol=max(rtol, 1e-4),
+            # Predictions of the memory matrix are kept in fewer numbers.
+            rtol=1e-3 if key == "risk" else max(rtol, 1e-8),
         )
 
 

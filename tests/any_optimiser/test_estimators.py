@@ -17,6 +17,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLogisticRegression,
 )
+from skacv.testing import check_iterative_estimator
 from tests.runs import fitted_attributes
 
 from ..oracles import set_by_hand
@@ -50,6 +51,11 @@ def linear_data(rng):
 def classes_of(rng):
     X, y = linear_data(rng)
     return X, np.array(["low", "mid", "top"])[np.digitize(y, [-0.6, 0.6])]
+
+
+def test_estimators_are_what_they_say(Regressor, Classifier):
+    for kind in (Regressor, Classifier):
+        check_iterative_estimator(kind(max_iter=6, cv=3, loo=True), rtol=1e-5)
 
 
 def test_a_run_goes_on_to_its_end_once(Regressor, rng):

@@ -33,8 +33,7 @@ COUNTS_ROWS = (
 
 
 @pytest.mark.filterwarnings("ignore:The last iterate predicts worse")
-# Targets of survival are times and events: losses of their rows depend on each other.
-@pytest.mark.parametrize("name", [name for name in RECORDING if name != "cox"])
+@pytest.mark.parametrize("name", RECORDING)
 def test_an_estimator_is_what_it_says(name):
     model, X, y, _ = drawn(name)
     model.set_params(**SETTINGS.get(name, {}))
