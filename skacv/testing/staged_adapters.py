@@ -33,7 +33,8 @@ def check_staged_adapter(
     estimator : estimator
         A regressor or classifier that :class:`skacv.Staged` can fit in stages, with few
         of them, such as 5: it has ``warm_start`` or ``partial_fit``, and ``max_iter``,
-        or an adapter of its own.
+        or an adapter of its own. It must predict with its last stage, and not choose
+        one.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
         At least 20 rows. None: 60 rows of 4 standard normal numbers.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
@@ -51,6 +52,8 @@ def check_staged_adapter(
     ------
     AssertionError
         If something is wrong. The error says what.
+    ValueError
+        If rows have several labels.
 
     Examples
     --------
@@ -64,6 +67,8 @@ def check_staged_adapter(
     if y is None:
         y = _targets_of(estimator, X, rng)
     y = np.asarray(y)
+    if y.ndim > 1 and is_classifier(estimator):
+        raise ValueError("check_staged_adapter takes one label for each row.")
     require(
         staged_adapter_of(estimator) is not None,
         f"{name} cannot be fitted in stages: it has neither an adapter nor max_iter "
@@ -181,7 +186,8 @@ def _require_params(name, estimator, model):
     """A stage has the parameters of the estimator, and its own number of stages."""
     t = max(1, model.n_iter_ // 2)
     adapter = staged_adapter_of(estimator)
-    found = model.at_iteration(t).estimator_.get_params(deep=False)
+    stage = model.at_iteration(t).estimator_
+    found, n_stages = stage.get_params(deep=False), stage.get_params()[adapter.count]
     asked = estimator.get_params(deep=False)
     for key in asked.keys() - {adapter.count, "estimator", *adapter.early_stopping}:
         require(
@@ -190,9 +196,8 @@ def _require_params(name, estimator, model):
             f"the place of {asked[key]!r}.",
         )
     require(
-        found[adapter.count] == t,
-        f"Stage {t} of {name} must have {adapter.count}={t}, got "
-        f"{found[adapter.count]!r}.",
+        n_stages == t,
+        f"Stage {t} of {name} must have {adapter.count}={t}, got {n_stages!r}.",
     )
 
 

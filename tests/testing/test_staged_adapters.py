@@ -6,8 +6,9 @@ Adapters that are right are checked in ``tests/staged/test_adapters.py``.
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import Lasso, Ridge
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.svm import SVC
 
 from skacv.staged import adapter
@@ -197,3 +198,10 @@ def test_an_adapter_that_is_wrong_in_one_respect(name, wrong, message, monkeypat
     monkeypatch.setattr(cls, name, lambda self, *args: wrong(right, self, *args))
     with pytest.raises(AssertionError, match=message):
         check_staged_adapter(BOOSTED)
+
+
+def test_targets():
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    check_staged_adapter(MultiOutputRegressor(BOOSTED), X, X[:, :2])
+    with pytest.raises(ValueError, match="one label for each row"):
+        check_staged_adapter(RandomForestClassifier(3), X, (X[:, :2] > 0).astype(int))
