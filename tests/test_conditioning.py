@@ -65,7 +65,7 @@ def caught(model, X, y):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         model.fit(X, y)
-    return [str(w.message) for w in found if w.category is ConvergenceWarning]
+    return [str(w.message) for w in found if issubclass(w.category, ConvergenceWarning)]
 
 
 @pytest.mark.parametrize(

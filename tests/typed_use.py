@@ -6,7 +6,7 @@ Functions say what they return: where the package would give ``Any``, mypy compl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, assert_type
 
 import numpy as np
@@ -116,6 +116,13 @@ from skacv.optim.updates import (
 )
 from skacv.optim.user import Arguments, UserUpdate
 from skacv.records import CoefPath, HeldOut, Record, Run
+from skacv.testing import (
+    check_iterative_estimator,
+    check_loss,
+    check_penalty,
+    check_schedule,
+    check_staged_adapter,
+)
 
 if TYPE_CHECKING:  # they need extras
     from skacv import jax, torch
@@ -458,8 +465,18 @@ def explained(model: TrajectoryEarlyStoppingCV) -> NDArray[Any]:
     return values
 
 
+def checked() -> Callable[..., None]:
+    """Checks of what others write."""
+    check_loss(SquaredError())
+    check_penalty(SquaredL2(0.1))
+    check_schedule(GradientDescent(1.0))
+    check_iterative_estimator(IterativeRidge(max_iter=5))
+    return check_staged_adapter
+
+
 def main() -> None:
     """Run all that needs no extra."""
+    print(checked())
     lasso = TrajectoryLasso(0.01, loo=True, risk=True, keep_data=True).fit(X, Y)
     logistic = TrajectoryLogisticRegression().fit(X, LABELS)
     print(

@@ -2,6 +2,7 @@
 
 import pickle
 from inspect import signature
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -14,8 +15,14 @@ SWITCHED_OFF = {"loo": False, "risk": False, "cv": None}
 
 
 def check_iterative_estimator(
-    estimator, X=None, y=None, *, repeats=True, rtol=1e-8, random_state=0
-):
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    repeats: bool = True,
+    rtol: float = 1e-8,
+    random_state: int = 0,
+) -> None:
     """Check that an estimator keeps what all estimators of the package promise.
 
     A fit leaves parameters as they are and is the same every time. Estimates have an

@@ -1,7 +1,9 @@
 """Whether a loss is what it says."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..optim.losses import Loss
 from ..optim.schedules import GradientDescent
 from ..optim.trajectory import Phase
 from .assertions import require, require_close
@@ -16,7 +18,13 @@ from .short_runs import (
 STEP = 1e-6
 
 
-def check_loss(loss, target=None, predictor=None, *, random_state=0):
+def check_loss(
+    loss: Loss,
+    target: ArrayLike | None = None,
+    predictor: ArrayLike | None = None,
+    *,
+    random_state: int = 0,
+) -> None:
     """Check that a loss is what its methods and attributes say.
 
     The value, the derivative and the curvature are compared with finite differences;

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..optim.penalties import Penalty
 from ..optim.schedules import Nesterov
 from ..optim.trajectory import Phase
 from .assertions import require, require_close
@@ -12,7 +13,14 @@ STEP = 1e-6
 N_POINTS = 41
 
 
-def check_penalty(penalty, n_columns=6, *, step_size=0.7, scale=3.0, random_state=0):
+def check_penalty(
+    penalty: Penalty,
+    n_columns: int = 6,
+    *,
+    step_size: float = 0.7,
+    scale: float = 3.0,
+    random_state: int = 0,
+) -> None:
     """Check that a penalty is what its methods and attributes say.
 
     The prox is compared with brute force and its derivative with finite differences, as

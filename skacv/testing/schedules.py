@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..optim.penalties import L1, SquaredL2
 from ..optim.run import run
@@ -15,7 +17,9 @@ from .short_runs import NO_PENALTY, padded, problem_of, require_refits, short_ru
 N_UPDATES = 12
 
 
-def check_schedule(schedule, X=None, *, random_state=0):
+def check_schedule(
+    schedule: Any, X: ArrayLike | None = None, *, random_state: int = 0
+) -> None:
     """Check that a schedule is what its methods and attributes say.
 
     Its updates are endless and the same every time, with positive steps and a momentum

@@ -2,8 +2,10 @@
 
 import pickle
 from copy import deepcopy
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold
@@ -20,8 +22,14 @@ ADVICE = (
 
 
 def check_staged_adapter(
-    estimator, X=None, y=None, *, sample_weight=None, rtol=0.0, random_state=0
-):
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    rtol: float = 0.0,
+    random_state: int = 0,
+) -> None:
     """Check that the stages of an estimator are fits with fewer stages.
 
     The predictions of every stage, by the model on all rows and for the rows held out
