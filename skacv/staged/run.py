@@ -27,8 +27,8 @@ from .evaluation import Evaluation
 from .fits import FormerFits, StagedFit
 from .left_out import LeftOutRows
 
-# A run has diverged on all rows if it fits them badly at so many stages, most of those
-# from the first on: runs of stochastic gradients may do so at one or two.
+# A run has diverged on all rows if it fits them badly at so many last stages: those of
+# stochastic gradients, or with linear leaves, may do so for a while.
 FEWEST_LOST = 5
 
 
@@ -162,6 +162,7 @@ class StagedRun(Run):
         if self.growth_of_model == "best":
             best = self.evaluation.best(self.n_stages)
             self._grow(best, self.n_stages)
+        self._end_where_rows_are_lost()
         record = self.record()
         held_out = record.estimates.get("cv")
         if held_out is None:
@@ -210,7 +211,6 @@ class StagedRun(Run):
             held_out = self.folds if self.bag is None else [self.bag]
             self.evaluation.read(held_out, self.n_stages)
         self._end_at_divergence()
-        self._end_where_rows_are_lost()
         self.is_whole = True
 
     def _end_at_failure(self):
@@ -264,11 +264,10 @@ class StagedRun(Run):
         # gained on the training rows is allowed as well.
         gained = fitted[0] - np.nanmin(fitted)
         are_lost = fitted > held_out + 4 * error + 0.1 * gained
-        first = max(1, int(np.argmax(are_lost)))
-        later = are_lost[first:]
-        if later.sum() < max(FEWEST_LOST, len(later) / 2):
+        if n_stages < FEWEST_LOST or not are_lost[-FEWEST_LOST:].all():
             return
-        self.n_stages = self.n_of_main = max(1, first - 1)
+        self.n_stages = self.n_of_main = max(1, int(np.argmax(are_lost)) - 1)
+        self._record = None
         warn(
             f"{type(stages.estimator).__name__} diverges on all rows, though not in "
             "the folds: it fits them worse than folds predict those that they lack; "
