@@ -30,6 +30,8 @@ from skacv.inspection import blend_shap_values
 from skacv.model_selection import data as search_data
 from skacv.model_selection import trial
 from tests.model_selection.cases import MEMBERS
+from tests.test_skops import from_skops
+from tests.test_skops import pytestmark as stored_by_skops
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 FOLDS = KFold(3, shuffle=True, random_state=0)
@@ -290,13 +292,11 @@ def test_shares_of_classes_count_every_row_once(rng):
     assert "tf-idf" in model.weights_
 
 
+@stored_by_skops
 def test_skops_reads_what_it_has_written(rng):
-    io = pytest.importorskip("skops.io")
     X, y = reviewed(rng, 80)
     model = SelfStoppingRegressor(random_state=0).fit(X, y)
-    stored = io.dumps(model)
-    again = io.loads(stored, trusted=io.get_untrusted_types(data=stored))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(from_skops(model).predict(X), model.predict(X))
 
 
 def test_shap_values_of_terms_are_added_up_by_column(rng):
