@@ -51,7 +51,7 @@ class ComparedResults:
           which scores are "better", "smaller" or "greater" ones;
         * "score_corrected", the score without the optimism of having picked the best
           iterate and parameters of the member, or the weights of the blend, from many;
-          NaN where :attr:`best_score_corrected_` does not exist;
+          NaN where ``best_score_corrected_`` does not exist;
         * "best_iter", the chosen iterate, and "n_iter", the iterations run, which are 1
           of a model that is fitted once;
         * "fit_time", seconds for all combinations of the member;

@@ -36,7 +36,7 @@ def check_loss(
     Parameters
     ----------
     loss : Loss
-        An instance of a subclass of :class:`skacv.optim.losses.Loss`.
+        An instance of a subclass of ``skacv.optim.losses.Loss``.
     target : array-like of shape (n_rows, n_outputs), default=None
         Valid targets: for classes their codes, for coupled outputs one-hot rows. None:
         60 rows of two standard normal numbers.

@@ -32,8 +32,8 @@ def check_penalty(
     Parameters
     ----------
     penalty : Penalty
-        An instance of a subclass of :class:`skacv.optim.penalties.Uniform` or
-        :class:`skacv.optim.families.Grouped`, or a penalty with weights.
+        An instance of a subclass of ``skacv.optim.penalties.Uniform`` or
+        ``skacv.optim.families.Grouped``, or a penalty with weights.
     n_columns : int, default=6
         Number of coefficients. A penalty with weights or groups has a number of its
         own.

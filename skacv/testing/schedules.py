@@ -30,7 +30,7 @@ def check_schedule(
     Parameters
     ----------
     schedule : object
-        A frozen dataclass with the methods of :class:`skacv.optim.schedules.Schedule`.
+        A frozen dataclass with the methods of ``skacv.optim.schedules.Schedule``.
     X : array-like of shape (n_rows, n_columns), default=None
         Rows of the runs, for schedules that name rows or are made for some data. None:
         30 rows of 8 standard normal numbers.

@@ -52,9 +52,9 @@ class Alongside(FollowedLoop):
         optimizer : torch.optim.Optimizer, default=None
             The optimiser of the loop, if you change its settings: the folds update with
             its present learning rates, momentum and weight decay. Call
-            ``scheduler.step()`` after this method, for
-            :class:`~torch.optim.lr_scheduler.ReduceLROnPlateau` with ``path_[-1]``.
-            None: the folds have the ``scheduler`` of :class:`TrajectoryACV`, or none.
+            ``scheduler.step()`` after this method, that of ``ReduceLROnPlateau`` with
+            ``path_[-1]``. None: the folds have the ``scheduler`` of
+            :class:`TrajectoryACV`, or none.
 
         Raises
         ------
