@@ -279,7 +279,7 @@ class Blending(Comparison):
                     recorded[number] = best
         counts = draws.without_parts[:BLENDS_OF_SCORE]
         labels, n_members = draws.group_of[self.samples], len(members)
-        # Of the blend, and of every member alone.
+        # The scores of the blend, and of every member alone.
         losses = np.empty((1 + n_members, *counts.shape))
         parts = self._parts_of_draws(members.values(), draws.group_of, counts)
         for draw, (count, blended) in enumerate(zip(counts, parts)):

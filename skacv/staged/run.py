@@ -267,6 +267,8 @@ class StagedRun(Run):
         if n_stages < FEWEST_LOST or not are_lost[-FEWEST_LOST:].all():
             return
         self.n_stages = self.n_of_main = max(1, int(np.argmax(are_lost)) - 1)
+        if self.ended_at is not None:
+            self.ended_at = min(self.ended_at, self.n_stages)
         self._record = None
         warn(
             f"{type(stages.estimator).__name__} diverges on all rows, though not in "

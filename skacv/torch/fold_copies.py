@@ -21,7 +21,7 @@ from .batches import take_rows
 from .frozen_parts import frozen_parts
 from .updates import compare_updates, copy_settings
 
-# Of the first updates it is checked that a copy with all rows makes them as well.
+# A copy with all rows must make the first updates as the trainer does.
 N_CHECKED = 3
 
 
@@ -416,7 +416,7 @@ class FoldsBesideTrainer(HeldOutCurve):
         for rows, predicted in zip(self._folds.held_out, self._held_out_predictions):
             for row, value in zip(rows, predicted):
                 values[row] = value
-        # Of rows that no fold holds out there is none.
+        # Rows that no fold holds out have none.
         shapes = {None if value is None else value.shape for value in values}
         return np.stack(values) if len(shapes) == 1 else values
 

@@ -49,7 +49,7 @@ class FrozenPart:
         def look_up(*args, **kwargs):
             inputs, outputs = next(calls, (None, None))
             try:
-                if are_equal(take(inputs, rows, n_rows), (args, kwargs)):
+                if all_equal(take(inputs, rows, n_rows), (args, kwargs)):
                     return take(outputs, rows, n_rows)
             except ValueError:  # rows are not along the first axis
                 pass
@@ -77,16 +77,16 @@ def needs_gradient(values):
     return isinstance(values, torch.Tensor) and values.requires_grad
 
 
-def are_equal(values, others):
+def all_equal(values, others):
     """Whether tensors, arrays and other values in the same places are equal."""
     if type(values) is not type(others):
         return False
     if isinstance(values, Mapping):
         same_names = list(values) == list(others)
-        return same_names and are_equal(list(values.values()), list(others.values()))
+        return same_names and all_equal(list(values.values()), list(others.values()))
     if isinstance(values, list | tuple):
         pairs = zip(values, others)
-        return len(values) == len(others) and all(are_equal(*pair) for pair in pairs)
+        return len(values) == len(others) and all(all_equal(*pair) for pair in pairs)
     if isinstance(values, torch.Tensor):
         return torch.equal(values, others)
     if isinstance(values, np.ndarray):

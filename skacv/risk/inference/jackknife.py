@@ -75,7 +75,7 @@ class JackknifedPath:
 
     @property
     def deviations(self):
-        """Of the runs without each group, whose squares add up to variances."""
+        """Deviations of the runs without each group: their squares sum to variances."""
         n_groups = self.without.shape[-1]
         deviations = self.without - self.without.mean(axis=-1, keepdims=True)
         return deviations * np.sqrt((n_groups - 1) / n_groups)

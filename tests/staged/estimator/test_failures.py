@@ -183,6 +183,16 @@ def test_a_model_that_diverges_where_folds_do_not_ends_the_run(rng):
     )
 
 
+def test_a_run_that_a_callback_has_ended_is_cut_as_well(rng):
+    X, y = table(rng)
+    run = Staged(Drifting(epoch=8, fails_on=of_the_model), cv=FOLDS).begin(X, y)
+    run.go_on(20)
+    run.ended_at = 15
+    with pytest.warns(ConvergenceWarning, match="diverges on all rows"):
+        record = run.end()
+    assert record.n_iter == len(record.estimates["cv"].path) - 1 == 7
+
+
 def test_a_model_that_is_thrown_off_once_goes_on(rng):
     X, y = table(rng)
     broken = Drifting(epoch=3, fails_on=of_the_model, goes_on=False)
