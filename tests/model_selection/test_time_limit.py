@@ -1,8 +1,7 @@
 """``time_limit``: what runs, how far, and what is said, by a clock that tests set."""
 
 import warnings
-from threading import Event, current_thread, main_thread
-from threading import enumerate as enumerate_threads
+from threading import Event, current_thread
 
 import joblib
 import numpy as np
@@ -368,14 +367,12 @@ def test_a_summary_has_a_limit_too(data, clock):
 def test_processes_start_where_there_is_time_for_them(data, clock):
     """The first run is alone in any case; here threads, which share the clock."""
     model, places = TrajectoryEarlyStoppingCV(three(4, 5, 6), n_jobs=2), []
-    # Workers of other tests may not have ended yet.
-    others = set(enumerate_threads()) - {main_thread()}
+    here = current_thread()  # not the main one, where processes of tests have several
     with joblib.parallel_backend("threading"):
         for limit in (1e9, 10):
             clock.threads.clear()
             fitted(model.set_params(time_limit=limit), *data)
-            own = [thread for thread in clock.threads if thread not in others]
-            places.append([thread is main_thread() for thread in own])
+            places.append([thread is here for thread in clock.threads])
     assert places[0][0]
     assert not all(places[0])
     assert all(places[1])
