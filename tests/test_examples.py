@@ -54,6 +54,7 @@ TINY = {
         "n_left_out": 5,
         "n_repeats": 2,
     },
+    "plot_iacv_cost": {"sizes": {6: (10, 20), 12: (10, 20)}, "max_iter": 8},
     "plot_intervals": {"n_rows": 30, "n_splits": 2, "max_iter": 8},
     "plot_kernel_spectra": {"n_rows": 60, "n_directions": 5, "n_epochs": 20},
     "plot_kernel_probabilities": {
@@ -79,6 +80,7 @@ TINY = {
     "plot_which_estimate": {"n_sizes": 4},
     "plot_quantiles": {"n_rows": 120, "n_new": 50, "max_iter": 5, "n_repeats": 1},
     "plot_quickstart": {"n_rows": 200},
+    "plot_risk_rate": {"sizes": {80: 3, 160: 3}},
     "plot_rkhs_norm": {"sizes": (30, 60), "n_repeats": 1, "max_iter": 10},
     "plot_skorch": {"n_rows": 60, "max_epochs": 3, "n_splits": 1},
     "plot_stopping_matters": {"n_rows": 200, "max_iter": 10, "n_splits": 1},

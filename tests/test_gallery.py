@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.examples import missing_extras
+from skacv import TrajectoryLogisticRegression
+from skacv.optim.losses import Huber, Logistic, SquaredError
 
 from .test_examples import EXAMPLES, TUTORIALS, names_of
 
@@ -24,7 +26,9 @@ PAGE_WIDTH, FEWEST_PIXELS = 700, 11.5
 # The longest ones have fewer splits, repeats or values here: the same claims hold.
 SIZES = {
     "plot_iacv": {"n_repeats": 1},
+    "plot_iacv_cost": {"sizes": {20: (50, 200, 800), 200: (200, 400)}},
     "plot_kernel_probabilities": {"n_splits": 3},
+    "plot_risk_rate": {"sizes": {100: 80, 200: 80, 400: 80, 800: 40}},
     "plot_l1_support": {"values": (0.05, 0.1, 0.4)},
     "plot_stopping_matters": {"n_splits": 3},
 }
@@ -554,6 +558,59 @@ def claims_of_memory_matrix(shown):
     np.testing.assert_allclose(rows[:, 1], rows[:, 2], rtol=0.06)
 
 
+def claims_of_risk_rate(shown):
+    table = {
+        (*name.split(maxsplit=1), numbers[0]): numbers[1:]
+        for name, numbers in (
+            (re.sub("squared error", "squared", name), numbers)
+            for name, numbers in rows_of(shown.printed)
+        )
+        if len(numbers) > 6
+    }
+    assert len(table) == 12
+    losses = "squared", "Huber", "logistic"
+    matrix = np.array([table[n, "memory matrix", t] for n in losses for t in (5, 30)])
+    folds = np.array([table[n, "five folds", t] for n in losses for t in (5, 30)])
+    slopes, errors = matrix[:, -2:].T
+    np.testing.assert_allclose(slopes, -0.5, atol=0.15)
+    assert (np.abs(slopes + 0.5) < 3 * errors).all()
+    assert slopes[1] < -0.5 < slopes[5]
+    assert (folds[:, -2] > slopes).all()
+    assert (folds[1::2, -3] > 1.5 * matrix[1::2, -3]).all()
+    np.testing.assert_allclose(folds[:, 0], matrix[:, 0], rtol=0.3)
+    # The integrals against means over many rows.
+    rng = np.random.default_rng(0)
+    losses = {"normal": SquaredError(), "student": Huber(1.0), "labels": Logistic()}
+    for _, noise, _ in shown.names["SETTINGS"].values():
+        X, y, beta = shown.names["drawn"](300_000, 20, noise, rng)
+        coef = 0.5 * beta + 0.1
+        loss = losses[noise].value(y, X @ coef)
+        error = loss.std() / np.sqrt(len(loss))
+        expected = shown.names["risk"](coef, beta, noise)
+        assert loss.mean() == pytest.approx(expected, abs=4 * error)
+
+
+def claims_of_iacv_cost(shown):
+    columns, rows, *_, published, loo = unlabelled(shown.printed, 9).T
+    is_wide = columns == 200
+    # Those that run exactly are so up to rounding, the others close.
+    assert loo.max() < 1e-4
+    assert (loo[is_wide] < 1e-10).all()
+    assert (loo < 0.05 * published).all()
+    worst = published.argmax()
+    assert (columns[worst], rows[worst]) == (200, 400)
+    assert 0.01 < published[worst] < 0.02
+    assert published[~is_wide][-1] < 0.02 * published[~is_wide].max()
+    # The linearised runs, forced, are those of the public parameter.
+    X, y = shown.names["drawn"](60, 5, np.random.default_rng(0))
+    model = TrajectoryLogisticRegression(
+        solver="gd", fit_intercept=False, max_iter=20, tol=0, risk=False
+    )
+    model.set_params(loo=True, loo_correction=False).fit(X, y)
+    path = shown.names["published"](X, y, model.step_size_, 20)
+    np.testing.assert_allclose(path, model.loo_path_, rtol=1e-10)
+
+
 def claims_of_robust_sgd(shown):
     ratios = [numbers for _, numbers in rows_of(shown.printed) if len(numbers) == 3]
     assert len(ratios) == 12
@@ -715,8 +772,10 @@ CLAIMS = {
     "plot_loo_bound": claims_of_loo_bound,
     "plot_l1_support": claims_of_l1_support,
     "plot_memory_matrix": claims_of_memory_matrix,
+    "plot_risk_rate": claims_of_risk_rate,
     "plot_robust_sgd": claims_of_robust_sgd,
     "plot_iacv": claims_of_iacv,
+    "plot_iacv_cost": claims_of_iacv_cost,
     "plot_batch_size": claims_of_batch_size,
     "plot_computational_reach": claims_of_computational_reach,
     "plot_kernel_spectra": claims_of_kernel_spectra,
