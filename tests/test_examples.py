@@ -29,6 +29,7 @@ from matplotlib.text import Text  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = {
+    "plot_approximate_loo": {"n": 30, "columns": (15, 40), "max_iter": 50},
     "plot_boosting": {"n_rows": 80, "n_splits": 1},
     "plot_claims": {"n_rows": 1000, "n_repeats": 1},
     "plot_l1_support": {"n": 30, "p": 40, "values": (0.1, 0.5), "max_iter": 100},

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.examples import missing_extras
 from skacv import TrajectoryLogisticRegression
-from skacv.optim.losses import Huber, Logistic, SquaredError
+from skacv.optim.losses import Huber, Logistic
 
 from .test_examples import EXAMPLES, TUTORIALS, names_of
 
@@ -25,6 +25,7 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\binf\b)")
 PAGE_WIDTH, FEWEST_PIXELS = 700, 11.5
 # The longest ones have fewer splits, repeats or values here: the same claims hold.
 SIZES = {
+    "plot_approximate_loo": {"columns": (25, 100, 400)},
     "plot_iacv": {"n_repeats": 1},
     "plot_iacv_cost": {"sizes": {20: (50, 200, 800), 200: (200, 400)}},
     "plot_kernel_probabilities": {"n_splits": 3},
@@ -547,6 +548,37 @@ def claims_of_l1_support(shown):
     np.testing.assert_allclose(changes, changes_of_refits, atol=12)
 
 
+def claims_of_approximate_loo(shown):
+    errors, seconds = list(tables_of(shown.printed).values())[:2]
+    support, jackknife, published, loo, smoothed, lqa = list(errors.values())[2:]
+    assert ((0.05 < support) & (support < 0.2)).all()
+    assert (support < jackknife).all()
+    assert 1.5 < np.mean(jackknife / support) < 3
+    assert ((0.003 < published) & (published < 0.01)).all()
+    assert (loo < 1e-3).all()
+    assert np.mean(smoothed / support) == about(1, 0.25)
+    assert (lqa > 0.5).all()
+    assert list(seconds)[-1] == "refits"
+    # One step on the support is the limit of the smoothed one, as all that is zero is.
+    rng = np.random.default_rng(0)
+    X, y = shown.names["drawn"](40, 12, rng)
+    coef = np.zeros(12)
+    coef[:3] = 1.0, -0.5, 0.3
+    ridge = np.where(coef == 0, 1e9, 1e-9)
+    found = shown.names["newton_step"](X, y, coef, ridge)
+    used, chance = X[:, :3], 1 / (1 + np.exp(-X @ coef))
+    curvature = chance * (1 - chance)
+    hessian = (used.T * curvature) @ used
+    leverage = np.einsum("ij,ij->i", used @ np.linalg.inv(hessian), used)
+    step = (chance - y) * leverage / (1 - curvature * leverage)
+    np.testing.assert_allclose(found, X @ coef + step, rtol=1e-5)
+    # The smoothed fit is where its objective has no slope.
+    coef = shown.names["smoothed_fit"](X, y, 2.0)
+    slope = X.T @ (1 / (1 + np.exp(-X @ coef)) - y)
+    slope += 2.0 * coef / np.sqrt(coef**2 + shown.names["SMOOTHING"] ** 2)
+    assert np.abs(slope).max() < 1e-4
+
+
 # ------------------------------------------------------------------ papers
 
 
@@ -580,11 +612,15 @@ def claims_of_risk_rate(shown):
     np.testing.assert_allclose(folds[:, 0], matrix[:, 0], rtol=0.3)
     # The integrals against means over many rows.
     rng = np.random.default_rng(0)
-    losses = {"normal": SquaredError(), "student": Huber(1.0), "labels": Logistic()}
+    losses = {
+        "normal": lambda y, z: (y - z) ** 2,
+        "student": Huber(1.0).value,
+        "labels": Logistic().value,
+    }
     for _, noise, _ in shown.names["SETTINGS"].values():
         X, y, beta = shown.names["drawn"](300_000, 20, noise, rng)
         coef = 0.5 * beta + 0.1
-        loss = losses[noise].value(y, X @ coef)
+        loss = losses[noise](y, X @ coef)
         error = loss.std() / np.sqrt(len(loss))
         expected = shown.names["risk"](coef, beta, noise)
         assert loss.mean() == pytest.approx(expected, abs=4 * error)
@@ -771,6 +807,7 @@ CLAIMS = {
     "plot_gcv_fails": claims_of_gcv_fails,
     "plot_loo_bound": claims_of_loo_bound,
     "plot_l1_support": claims_of_l1_support,
+    "plot_approximate_loo": claims_of_approximate_loo,
     "plot_memory_matrix": claims_of_memory_matrix,
     "plot_risk_rate": claims_of_risk_rate,
     "plot_robust_sgd": claims_of_robust_sgd,
