@@ -69,6 +69,7 @@ TINY = {
     "plot_transformers": {"n_rows": 60, "n_splits": 1, "max_epochs": 2},
     "plot_logistic": {"n_rows": 200, "n_splits": 1, "patience": 5, "n_values": 3},
     "plot_logistic_risk": {"share": 0.1, "n_splits": 1},
+    "plot_lqa": {"n": 40, "p": 50, "max_iter": 6, "n_repeats": 2},
     "plot_memory_matrix": {"n": 50, "p": 75, "n_nonzero": 5},
     "plot_one_pass": {"n_rows": 3000},
     "plot_noisy_digits": {

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.examples import missing_extras
 from skacv import TrajectoryLogisticRegression
 from skacv.optim.losses import Huber, Logistic
+from skacv.optim.penalties import MCP
 
 from .test_examples import EXAMPLES, TUTORIALS, names_of
 
@@ -647,6 +648,38 @@ def claims_of_iacv_cost(shown):
     np.testing.assert_allclose(path, model.loo_path_, rtol=1e-10)
 
 
+def claims_of_lqa(shown):
+    table = dict(rows_of(shown.printed))
+    ends = {}
+    for name in ("LQA", "prox"):
+        truth = table[f"{name} truth"]
+        for estimate in ("memory matrix", "leave-one-out"):
+            np.testing.assert_allclose(table[f"{name} {estimate}"], truth, rtol=0.05)
+        assert table[f"{name} training"][-1] < 0.9 * truth[-1]
+        ends[name] = truth
+    assert ends["LQA"][-1] == about(ends["prox"][-1], 0.01)
+    assert ends["LQA"][1] > 1.1 * ends["prox"][1]
+    for lines in map(lines_of, shown.axes):
+        for estimate in ("memory matrix", "leave-one-out"):
+            np.testing.assert_allclose(lines[estimate], lines["truth"], rtol=0.06)
+    # An update minimises the quadratic approximation; the slope is that of MCP.
+    schedule, strength, gamma = (
+        shown.names["lqa"](0.3),
+        shown.names["STRENGTH"],
+        shown.names["GAMMA"],
+    )
+    coef, gradient = np.array([0.2, -0.4, 0.9]), np.array([0.1, -0.3, 0.2])
+    found = schedule.function(1, coef, coef, gradient, gradient)
+    weight = [max(strength - abs(b) / gamma, 0) / abs(b) for b in coef]
+    slope = (found - coef) / 0.3 + gradient + weight * found
+    np.testing.assert_allclose(slope, 0, atol=1e-14)
+    eps = 1e-6
+    value = MCP(strength, gamma).value
+    for b, w in zip(coef, weight):
+        slope = value(np.array([[b + eps]])) - value(np.array([[b - eps]]))
+        assert float(np.sum(slope)) / (2 * eps) == pytest.approx(w * b, abs=1e-6)
+
+
 def claims_of_robust_sgd(shown):
     ratios = [numbers for _, numbers in rows_of(shown.printed) if len(numbers) == 3]
     assert len(ratios) == 12
@@ -810,6 +843,7 @@ CLAIMS = {
     "plot_approximate_loo": claims_of_approximate_loo,
     "plot_memory_matrix": claims_of_memory_matrix,
     "plot_risk_rate": claims_of_risk_rate,
+    "plot_lqa": claims_of_lqa,
     "plot_robust_sgd": claims_of_robust_sgd,
     "plot_iacv": claims_of_iacv,
     "plot_iacv_cost": claims_of_iacv_cost,
