@@ -4,21 +4,21 @@ A nonconvex penalty by local quadratic approximation: the risk of every iterate
 
 Fan & Li replace a penalty that has no second derivatives by a quadratic function around
 the last iterate, with the same slope: local quadratic approximation (LQA). An update is
-then a gradient step, divided by 1 + step * p'(|b|) / |b| for every coefficient b. It is
-one of the algorithms of Bellec & Tan. Here it is written as a ``UserUpdate``, of which
-folds, leave-one-out and the memory matrix need to know nothing else: derivatives of the
-function are differences.
+then a gradient step, divided by ``1 + step * p'(|b|) / |b|`` for every coefficient b.
+It is one of the algorithms of Bellec & Tan. Here it is written as a ``UserUpdate``, of
+which folds, leave-one-out and the memory matrix need to know nothing else: derivatives
+of the function are differences.
 
 The penalty is MCP, the data are Gaussian, 300 rows and 450 columns of which 15 matter.
 The left panel is LQA, the right one proximal gradient descent for the same objective,
 both as means over ten draws. Memory matrix and leave-one-out agree with each other, and
 with the truth to a few percent, at every iterate of either run.
 
-The two runs end with the same error on different ways. The prox sets coefficients to
-zero. Under LQA they only shrink towards it, and those near zero stay there, so it
-begins with one step without the penalty, and is the slower one. Along such a run LQA is
-what is estimated, not an approximation. In the Newton step of a converged model it is
-one, and a bad one (``plot_approximate_loo.py``).
+The two runs end with the same error, which they reach by different ways. The prox sets
+coefficients to zero. Under LQA they only shrink towards it, and those near zero stay
+there, so it begins with one step without the penalty, and is the slower one. Along such
+a run LQA is what is estimated, not an approximation. In the Newton step of a converged
+model it is one, and a bad one (``plot_approximate_loo.py``).
 
 Run ``python examples/plot_lqa.py --output DIR`` to write the figure.
 
