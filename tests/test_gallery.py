@@ -779,6 +779,60 @@ def claims_of_rkhs_norm(shown):
     assert (noisy[:, 6] < 0.97 * clean[:, 2]).all()
 
 
+def claims_of_random_labels(shown):
+    # Numbers: epochs until 1% and no labels are wrong, and their ratios.
+    blocks = [dict(rows_of(block)) for block in shown.printed.split("\n\n")]
+    digits, cancer = blocks[:2]
+    noisy = [f"{labels} random" for labels in ("a tenth", "half", "all")]
+    for table, of_true in ((digits, 3), (cancer, 4)):
+        assert table["Laplace, true labels"][1] == of_true
+        assert max(table[f"Laplace, {labels}"][1] for labels in noisy) <= 8
+    assert digits["Gaussian, true labels"][1] == 9
+    assert min(digits[f"Gaussian, {labels}"][3] for labels in noisy) > 16
+    assert cancer["Gaussian, all random"][1] == np.inf
+    of_true, of_noisy = cancer["Gaussian, true labels"], cancer[f"Gaussian, {noisy[0]}"]
+    assert of_true[:2].tolist() == [7, 240]
+    assert of_noisy[:2].tolist() == [48, 272]
+    for axes in shown.axes:
+        assert len(lines_of(axes)) == 8
+
+
+def claims_of_label_noise(shown):
+    tables = tables_of(shown.printed)
+    assert len(lines_of(shown.axes[0])) == 7
+    assert len(lines_of(shown.axes[1])) == 7
+    digits, classes = (
+        tables[f"{data}, test error in percent by share of random labels"]
+        for data in ("digits", "two overlapping classes")
+    )
+    np.testing.assert_allclose(
+        digits["least possible"], [0, 9, 18, 36, 54, 72], atol=1e-8
+    )
+    for table in (digits, classes):
+        for kernel in ("Gaussian", "Laplace"):
+            stopped = table[f"{kernel}, stopped"]
+            assert (stopped - table[f"{kernel}, best in hindsight"] < 1.5).all()
+            for kind in ("interpolated", "overfitted"):
+                last = table[f"{kernel}, {kind}"]
+                assert (last > stopped)[3:].all()
+        gaps = table["Gaussian, stopped"] - table["Laplace, stopped"]
+        assert (abs(gaps) < 1).all()
+        gaps = table["Gaussian, interpolated"] - table["Laplace, interpolated"]
+        assert (gaps[1:] > 0).all()
+    beyond = {name: line - digits["least possible"] for name, line in digits.items()}
+    assert beyond["Laplace, interpolated"][[1, 3]] == pytest.approx([2, 9], abs=1)
+    assert beyond["Gaussian, interpolated"][3] == pytest.approx(25, abs=2)
+    assert beyond["Laplace, stopped"][3] == pytest.approx(4, abs=0.7)
+    # Columns: .3, 1, 3 and 10 times gamma.
+    scales = tables["digits, interpolated"]
+    gaussian, laplace = scales["Gaussian"], scales["Laplace"]
+    assert gaussian[3] - laplace[1] < 0.3 * (gaussian[1] - laplace[1])
+    scales = tables["two overlapping classes, interpolated"]
+    gaussian, laplace = scales["Gaussian"], scales["Laplace"]
+    assert gaussian[2] < laplace.max() < gaussian[3]
+    assert gaussian[2] < laplace[1]
+
+
 def claims_of_double_descent(shown):
     counts, last, stopped, best = unlabelled(shown.printed, 4).T
     noise = number_after("noise alone has", shown.printed)
@@ -851,6 +905,8 @@ CLAIMS = {
     "plot_computational_reach": claims_of_computational_reach,
     "plot_kernel_spectra": claims_of_kernel_spectra,
     "plot_rkhs_norm": claims_of_rkhs_norm,
+    "plot_label_noise": claims_of_label_noise,
+    "plot_random_labels": claims_of_random_labels,
     "plot_double_descent": claims_of_double_descent,
 }
 
