@@ -16,6 +16,7 @@ from . import (  # noqa: F401
     estimates,
     intervals,
     iterates,
+    kernels,
     leave_one_out,
     scores,
 )
