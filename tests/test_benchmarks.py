@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
-from benchmarks import framework, peers, sizes, speed
+import numpy as np
+from scipy.linalg import cholesky
+from sklearn.metrics.pairwise import rbf_kernel
+
+from benchmarks import falkon, framework, peers, sizes, speed
 from benchmarks.framework import Row, kept, named_rows, race
 from benchmarks.studies import __main__ as studies
 
@@ -85,3 +89,23 @@ def test_a_work_is_done_once_unless_it_failed_or_is_of_other_data(tmp_path):
     assert kept(path, work, {"rows": 1}) == {"value": 2, "rows": 1}
     assert kept(path, work, {"rows": 1}, is_old=False)["value"] == 3
     assert kept(path, work, {"rows": 2})["value"] == 4
+
+
+def test_falkon_solves_the_normal_equations_of_its_centres():
+    rng = np.random.default_rng(0)
+    X, y, alpha = rng.standard_normal((300, 3)), rng.standard_normal(300), 1e-3
+    K, M = rbf_kernel(X, X[:40], 0.3), rbf_kernel(X[:40], gamma=0.3)
+    system = K.T @ K / 300 + alpha * M
+    direct = K @ np.linalg.solve(system, K.T @ y / 300)
+    assert np.linalg.cond(system) > 1e7
+    for n_iterations, tolerance in ((60, 1e-8), (falkon.N_ITERATIONS, 1e-4)):
+        coef = falkon.falkon(K, cholesky(M), y, alpha, n_iterations)
+        np.testing.assert_allclose(K @ coef, direct, rtol=0, atol=tolerance)
+
+
+def test_tuned_falkon_predicts_from_random_centres():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 2))
+    y = 5 + np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(600)
+    predict = falkon.tuned_falkon(X[:500], y[:500], 100, 0.5)
+    assert np.mean((predict(X[500:]) - y[500:]) ** 2) < 0.03

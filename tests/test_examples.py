@@ -90,7 +90,7 @@ TINY = {
     "plot_quantiles": {"n_rows": 120, "n_new": 50, "max_iter": 5, "n_repeats": 1},
     "plot_quickstart": {"n_rows": 200},
     "plot_risk_rate": {"sizes": {80: 3, 160: 3}},
-    "plot_rkhs_norm": {"sizes": (30, 60), "n_repeats": 1, "max_iter": 10},
+    "plot_rkhs_norm": {"sizes": (30, 60), "max_iter": 10},
     "plot_skorch": {"n_rows": 60, "max_epochs": 3, "n_splits": 1},
     "plot_stopping_matters": {"n_rows": 200, "max_iter": 10, "n_splits": 1},
     "plot_survival": {
