@@ -23,7 +23,7 @@ NUMERICAL := tests/converged tests/inspection/test_shap_values.py tests/kernel t
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask bench-trainers docs links bench bench-peers bench-unseen bench-small bench-seconds bench-boosters bench-ranking bench-claims bench-texts bench-quantiles bench-members bench-sizes studies study-coefficients lint dist clean
+.PHONY: demo quick test test-slow test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask bench-trainers docs links bench bench-peers bench-unseen bench-small bench-regressions bench-seconds bench-boosters bench-ranking bench-claims bench-texts bench-quantiles bench-members bench-sizes studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-demo  ## models that stop themselves beside a grid and others: tables and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -78,6 +78,9 @@ bench-unseen: $(PEERS)/installed  ## the default on tables nobody tuned to: the 
 
 bench-small: $(VENV)/installed  ## the default on an outside benchmark of small tables: hours; SKACV_SMALL names its clone
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.small --output benchmarks/results/small.md
+
+bench-regressions: $(EXTRAS)/installed  ## the default on 56 outside regressions beside tuned peers: hours; SKACV_TABLES as above
+	OMP_NUM_THREADS=1 $(EXTRAS)/bin/python -m benchmarks.regressions --output benchmarks/results/regressions.md
 
 bench-seconds: $(PEERS)/installed  ## seconds of the default beside those of all peers: SKACV_TABLES as above
 	OMP_NUM_THREADS=1 $(PEERS)/bin/python -m benchmarks.seconds --output benchmarks/results/seconds.md

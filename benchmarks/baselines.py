@@ -9,6 +9,7 @@ a library import it when called.
 from functools import partial
 
 import numpy as np
+from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -20,7 +21,12 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LassoCV, LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    train_test_split,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -146,6 +152,35 @@ def lightgbm(task, is_frame=True, n_jobs=1, **settings):
     model = of_task(task, LGBMRegressor, LGBMClassifier, **settings)
     model = Stopped(model, callbacks=[early_stopping(PATIENCE, verbose=False)])
     return Viewed(categories(task), lambda p: model) if is_frame else model
+
+
+N_TRIALS = 30
+
+
+def tuned_lightgbm(task):
+    """LightGBM of the best of 30 random settings, by five folds."""
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    constant = {"subsample_freq": 1, "n_jobs": 1, "verbose": -1}
+    settings = {
+        "learning_rate": loguniform(0.01, 0.3),
+        "n_estimators": randint(50, 501),
+        "num_leaves": randint(4, 64),
+        "min_child_samples": randint(2, 41),
+        "reg_lambda": loguniform(1e-3, 10),
+        "subsample": uniform(0.5, 0.5),
+        "colsample_bytree": uniform(0.4, 0.6),
+    }
+    is_class = task == "classification"
+    search = RandomizedSearchCV(
+        of_task(task, LGBMRegressor, LGBMClassifier, **constant),
+        settings,
+        n_iter=N_TRIALS,
+        scoring=negative_log_loss if is_class else "neg_mean_squared_error",
+        cv=5 if is_class else KFold(5, shuffle=True, random_state=SEED),
+        random_state=SEED,
+    )
+    return Viewed(categories(task), lambda p: search)
 
 
 def catboost(task, is_frame=True, n_jobs=1, **settings):

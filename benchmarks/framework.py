@@ -4,16 +4,20 @@ import argparse
 import json
 import platform
 import tracemalloc
+import warnings
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
+from zlib import crc32
 
 import joblib
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 
 def seconds(work, *arguments):
@@ -46,6 +50,46 @@ def alone(work, *arguments):
     """Run a work in a process of its own, which has nothing but what it imports."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
+
+
+class Worker:
+    """A process that does works, and is replaced where one takes too long."""
+
+    def __init__(self, most_seconds):
+        self.most_seconds = most_seconds
+        self.pool = None
+
+    def run(self, work):
+        if self.pool is None:
+            self.pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        try:
+            return self.pool.submit(work).result(self.most_seconds)
+        except (TimeoutError, BrokenProcessPool) as error:
+            for process in list(self.pool._processes.values()):
+                process.kill()
+            self.pool = None
+            return {"failed": type(error).__name__}
+
+
+def tried(work, *arguments):
+    """What a work gives on one thread, why it failed, or nothing without a library."""
+    try:
+        with warnings.catch_warnings(), threadpool_limits(1):
+            warnings.simplefilter("ignore")  # peers that have not converged
+            return work(*arguments)
+    except ImportError:
+        return None
+    except Exception as error:  # libraries have classes of their own
+        said = str(error).splitlines()
+        return {"failed": f"{type(error).__name__}: {said[0] if said else ''}"}
+
+
+LOOKED_AT, NOT_LOOKED_AT = "looked-at", "not-looked-at"
+
+
+def half_of(name):
+    """Which half a table is in, settled by its name before anything was run."""
+    return (LOOKED_AT, NOT_LOOKED_AT)[crc32(name.encode()) % 2]
 
 
 def peak_megabytes():

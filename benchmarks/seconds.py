@@ -16,9 +16,9 @@ from scipy.stats import gmean
 from sklearn import datasets
 
 from .baselines import SIX, lasso
-from .framework import arguments, header, heading, kept, line
+from .framework import arguments, header, heading, kept, line, tried
 from .tables import SMALL, listed, read
-from .unseen import CACHE, ERRORS, TWO_SPLITS, n_training, ours, tried
+from .unseen import CACHE, ERRORS, TWO_SPLITS, fitted, n_training, ours
 
 PEERS = SIX | {"lasso": lasso}
 TOYS = {
@@ -60,7 +60,7 @@ def run_table(name, task, X, y, version):
         results[method] = []
         for seed in range(2 if n_training(len(y)) >= TWO_SPLITS else 3):
             file = f"{re.sub(r'[^a-zA-Z0-9]+', '-', method)}-{seed}.json"
-            work = partial(tried, task, build, X, y, seed)
+            work = partial(tried, fitted, task, build, X, y, seed)
             results[method].append(kept(CACHE / name / file, work))
     return results
 

@@ -9,14 +9,9 @@ or the others.
 """
 
 import os
-import warnings
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
-from zlib import crc32
 
 import joblib
 import numpy as np
@@ -28,14 +23,13 @@ from sklearn.preprocessing import label_binarize
 
 from skacv import SelfStoppingClassifier
 
-from .framework import arguments, header, heading, kept, line
+from .framework import Worker, arguments, half_of, header, heading, kept, line, tried
 
 CLONE = Path(os.environ.get("SKACV_SMALL", "output/SmallDataBenchmarks"))
 FITS = Path(os.environ.get("SKACV_SMALL_FITS", "output/small"))
 MOST_ROWS, MOST_SECONDS, N_FOLDS = 10_000, 900, 4
 # Differences up to this are none.
 TIE = 0.002
-HALVES = "looked-at", "not-looked-at"
 # Tables that have the rows of others, by the notes of the benchmark's authors.
 DUPLICATES = {
     *("wine-quality-white-5class", "waveform-v2", "statlog-german-credit-numeric"),
@@ -76,11 +70,6 @@ where the mean over folds differs by more than {tie}.
 """
 
 
-def half_of(table):
-    """Which half a table is in, settled by its name before anything was run."""
-    return HALVES[crc32(table.encode()) % 2]
-
-
 def path_of(table):
     return CLONE / "datasets" / f"{table}.arff"
 
@@ -109,19 +98,15 @@ def precision(y, shares):
 
 def fit(table, fold):
     """Scores, seconds and the expected score of ours on a fold."""
-    warnings.simplefilter("ignore")
-    try:
-        X, y = read(table)
-        splits = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y)
-        train, test = list(splits)[fold]
-        begun = perf_counter()
-        model = SelfStoppingClassifier(random_state=0).fit(X.iloc[train], y[train])
-        seconds = perf_counter() - begun
-        # A class without training rows has no chance.
-        shares = np.zeros((len(test), y.max() + 1))
-        shares[:, model.classes_] = model.predict_proba(X.iloc[test])
-    except Exception as error:  # counted, and reported
-        return {"failed": f"{type(error).__name__}: {error}"}
+    X, y = read(table)
+    splits = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y)
+    train, test = list(splits)[fold]
+    begun = perf_counter()
+    model = SelfStoppingClassifier(random_state=0).fit(X.iloc[train], y[train])
+    seconds = perf_counter() - begun
+    # A class without training rows has no chance.
+    shares = np.zeros((len(test), y.max() + 1))
+    shares[:, model.classes_] = model.predict_proba(X.iloc[test])
     loss = log_loss(y[test], shares, labels=np.arange(shares.shape[1]))
     return {
         "score": float(precision(y[test], shares)),
@@ -130,24 +115,6 @@ def fit(table, fold):
         "seconds": seconds,
         "n_rows": len(train),
     }
-
-
-class Worker:
-    """A process that fits, and is replaced where a fit takes too long."""
-
-    def __init__(self):
-        self.pool = None
-
-    def run(self, work):
-        if self.pool is None:
-            self.pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-        try:
-            return self.pool.submit(work).result(MOST_SECONDS)
-        except (TimeoutError, BrokenProcessPool) as error:
-            for process in list(self.pool._processes.values()):
-                process.kill()
-            self.pool = None
-            return {"failed": type(error).__name__}
 
 
 def rivals():
@@ -246,10 +213,11 @@ def main(folds, half, output):
     chosen = [name for name in tables if path_of(name).exists()]
     if half is not None:
         chosen = [name for name in chosen if half_of(name) == half]
-    rows, worker = {}, Worker()
+    rows, worker = {}, Worker(MOST_SECONDS)
     for fold in folds:
         for table in chosen:
-            path, work = FITS / f"{table}-{fold}.json", partial(fit, table, fold)
+            path = FITS / f"{table}-{fold}.json"
+            work = partial(tried, fit, table, fold)
             row = rows[table, fold] = kept(path, partial(worker.run, work))
             said = row.get("failed") or f"{row['score']:.3f} {row['seconds']:.1f} s"
             print(f"{table} {fold}: {said}", flush=True)

@@ -9,7 +9,6 @@ without any, and the page has all that are kept.
 
 import os
 import re
-import warnings
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -19,12 +18,11 @@ import numpy as np
 from scipy.stats import gmean
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 from skacv import SelfStoppingClassifier, SelfStoppingRegressor
 
 from .baselines import SIX
-from .framework import arguments, header, heading, kept, line
+from .framework import arguments, header, heading, kept, line, tried
 from .tables import HALVES, TASKS, listed, read
 
 CACHE = Path(os.environ.get("SKACV_UNSEEN", "output/unseen"))
@@ -100,18 +98,6 @@ def fitted(task, build, X, y, seed):
     return results
 
 
-def tried(*arguments):
-    """The same, or why there is none; nothing where a library is not installed."""
-    try:
-        with warnings.catch_warnings(), threadpool_limits(1):
-            warnings.simplefilter("ignore")  # peers that have not converged
-            return fitted(*arguments)
-    except ImportError:
-        return None
-    except Exception as error:  # libraries have classes of their own
-        return {"failed": str(error).splitlines()[0]}
-
-
 def run_table(table, selected):
     """By method what splits have found, fitted if selected and not kept, or None."""
     X, y, fingerprint = read(table)
@@ -124,7 +110,7 @@ def run_table(table, selected):
             results[name].append(
                 kept(
                     CACHE / table.name / file,
-                    partial(tried, table.task, build, X, y, seed),
+                    partial(tried, fitted, table.task, build, X, y, seed),
                     same,
                     is_new=name in selected,
                     is_old=name != OURS,
@@ -134,9 +120,9 @@ def run_table(table, selected):
 
 
 class Reading:
-    """The errors of one kind on one table: all over that of the best of six peers."""
+    """The errors of one kind on one table: all over that of the best of the peers."""
 
-    def __init__(self, table, results, error):
+    def __init__(self, table, results, error, peers=SIX):
         self.table = table
         complete = {
             name: rows
@@ -150,11 +136,12 @@ class Reading:
             }
             for key in ("seconds", error)
         )
-        six = [name for name in SIX if name in errors]
-        best = min((errors[name] for name in six), default=np.nan)
-        self.ratios = {name: value / best for name, value in errors.items()}
-        if len(six) == len(SIX):
-            self.seconds[ALL_SIX] = sum(self.seconds[name] for name in six)
+        there = [name for name in peers if name in errors]
+        self.best = min(there, key=errors.get, default=None)
+        least = errors.get(self.best, np.nan)
+        self.ratios = {name: value / least for name, value in errors.items()}
+        if set(SIX) <= set(there):
+            self.seconds[ALL_SIX] = sum(self.seconds[name] for name in SIX)
         self.claimed = None
         if OURS in errors and error != "error rate":
             said = [row[SCORE] for row in complete[OURS]]
