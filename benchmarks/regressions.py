@@ -47,9 +47,9 @@ with seven peers on regressions of two public collections: uci_datasets, numbers
 and Rdatasets, the data of R packages, with categories and missing values. The list was
 settled before any model was run, and no table was removed afterwards; nothing is tuned
 on it except by what is seen on the half called "{looked_at}", given by the names'
-CRC32. Of {n_tables} tables {n_there} have all fits of these folds. Folds are those of
-`KFold(4, shuffle=True, random_state=0)` of at most {most_rows} rows, drawn at random.
-Random folds also split series and persons, of which uci_datasets has some.
+CRC32. Of {n_tables} tables {n_there} have all fits of these folds{lacking}. Folds are
+those of `KFold(4, shuffle=True, random_state=0)` of at most {most_rows} rows, drawn at
+random. Random folds also split series and persons, of which uci_datasets has some.
 
 Six of the peers are those of [unseen tables](unseen.md): the linear model is tuned by
 leave-one-out, the SVM by five folds, and CatBoost, LightGBM and HistGradientBoosting
@@ -182,6 +182,7 @@ def page(results, folds, half=None):
         if all(row is not None for each in rows.values() for row in each)
     }
     outcomes = [Outcome(table, rows) for table, rows in there.items()]
+    lacking = ", ".join(table.name for table in results if table not in there)
     about = ABOUT.format(
         heading=heading(("pandas", "catboost", "lightgbm")),
         folds=", ".join(map(str, folds)),
@@ -189,6 +190,7 @@ def page(results, folds, half=None):
         looked_at=LOOKED_AT,
         n_tables=len(results),
         n_there=len(there),
+        lacking=f"; not run to the end: {lacking}" if lacking else "",
         most_rows=MOST_ROWS,
         most_seconds=MOST_SECONDS,
         tie=TIE,

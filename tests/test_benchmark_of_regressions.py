@@ -77,6 +77,7 @@ def test_the_page_has_the_tables_of_which_all_fits_are_there():
     text = "\n".join(page(results, [0, 1]))
     assert "folds 0, 1 of four\n" in text
     assert "Of 3 tables 2 have all fits" in text
+    assert f"not run to the end: {TABLES[1].name}." in text
     assert f"Failed: linear on {TABLES[2].name} (too slow)." in text
     first, second = text.split("## By table")[1].split("## Sources")[0].split("\n")[4:6]
     assert first.startswith(f"| {TABLES[0].name} | 90 ")  # 1.25 of the linear model
