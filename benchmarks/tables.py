@@ -38,7 +38,8 @@ members of one stage are compared (``members.py``); chosen by their columns alon
 (``regressions.py``). Those of uci_datasets are all of it that have 60 rows or more, are
 not among the tables above and are stored without Git LFS; they are numbers alone. Time
 and persons run through some of them: rows of parkinsons are those of 42 persons; sml,
-stock and pendulum are series. Those of Rdatasets were chosen from as many packages as
+stock and pendulum are series; two columns of bike add up to what its target is the
+logarithm of. Those of Rdatasets were chosen from as many packages as
 possible, by their columns alone and before any model was run: real, rows that do not
 depend on each other as far as one can see, a target that people would predict, without
 what gives it away. ``--half outside`` writes these alone.
