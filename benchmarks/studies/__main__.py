@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from ..framework import STUDIES, arguments, write_sections
 from ..tables import FOLDER
 from . import (  # noqa: F401
+    averages,
     coefficients,
     default_models,
     estimates,

@@ -39,6 +39,10 @@ def recorded_estimator(estimator, X=None):
     if hasattr(last, "best_member_"):  # a blend of several has no record of its own
         inner = last.members_[last.best_member_]
     inner, X = last_step(inner, X)  # behind the encoder, if there is one
+    if hasattr(last, "best_member_") and hasattr(inner, "members_"):
+        # Iterates that are averaged share their record.
+        inner, X = last_step(next(iter(inner.members_.values())), X)
+        inner = inner.at_iteration(last.best_iter_)
     if isinstance(inner, HoldsRecord):
         check_usable(inner)
     if not isinstance(inner, HoldsRecord) or inner.record_.dropped is not None:

@@ -154,8 +154,9 @@ class Blend(Composition):
             raise ValueError(
                 "Intervals and prediction sets need the held-out rows of a blend, "
                 "which fit does not compute and drop_record(intervals=False) drops: "
-                "use the blend that TrajectoryEarlyStoppingCV has fitted. Rows with "
-                "several labels, or with shares of classes, have no prediction sets."
+                "use the blend that TrajectoryEarlyStoppingCV has fitted, with "
+                "criterion='cv' or 'loo'. Rows with several labels, or with shares of "
+                "classes, have no prediction sets."
             )
         return self._held_out
 

@@ -61,39 +61,49 @@ class BlendTask:
     offset: Any = None
 
     @classmethod
-    def of(cls, candidates, criterion, y, weights, losses, shared_loss, offset=None):
-        """The task of candidates of several members, or ValueError if there is none.
+    def of(cls, rule, candidates, criterion, y, weights, losses, shared, offset=None):
+        """The task of candidates, or ValueError if there is none.
 
-        ``weights`` are those of the rows in fit, (n_samples,), or None; ``losses`` has
-        the loss of every member, and ``shared_loss`` is that of all, or None.
+        ``rule`` says whether members are combined or iterates. ``weights`` are those of
+        the rows in fit, (n_samples,), or None; ``losses`` has the loss of every member,
+        and ``shared`` is that of all, or None.
         """
         of_classes = is_classifier(candidates[0].model)
         for candidate in candidates if of_classes else ():
             if not hasattr(candidate.model, "predict_proba"):
                 raise ValueError(
-                    "rule='blend' averages class probabilities, but the member "
+                    f"rule={rule!r} averages class probabilities, but the member "
                     f"{candidate.member!r} ({class_of(candidate.model)}) has no "
                     "predict_proba: leave it out, or use rule='min'."
                 )
         y = np.asarray(y, dtype=None if of_classes else np.float64)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights)
-        common = shared_loss if hasattr(shared_loss, "reported") else None
+        common = shared if hasattr(shared, "reported") else None
         kind, loss = BlendedRegressor, common or SquaredError()
         if of_classes:
             kind, loss = BlendedClassifier, None
         if not isinstance(criterion, PathCriterion):
             return cls(y, weights, kind, loss, ScoredBlending)
-        if criterion.name not in HELD_OUT:
+        if rule == "blend" and criterion.name not in HELD_OUT:
             raise ValueError(
                 "rule='blend' needs held-out predictions of single rows, which "
                 f"criterion={criterion.name!r} does not provide: use criterion='cv' or "
                 "'loo'."
             )
+        if rule == "average":
+            # A mean is shown in the loss of the path that it improves on.
+            for name, own in losses.items() if of_classes else ():
+                if getattr(own, "name", None) != LOG_LOSS:
+                    raise ValueError(
+                        "rule='average' mixes probabilities by their log loss, but the "
+                        f"member {name!r} stops by another, the {own.name}: use "
+                        "criterion='neg_log_loss', or rule='min'."
+                    )
         if of_classes:
             return cls(y, weights, kind, loss, LogLossBlending, LogLosses)
         if common is None:
             raise ValueError(
-                "rule='blend' needs members with the same loss, but their losses are "
+                f"rule={rule!r} needs members with the same loss, but their losses are "
                 f"{list_losses(losses)}: use members with the same loss, or a "
                 "scorer, such as criterion='r2'."
             )
@@ -149,6 +159,9 @@ class Blending(Comparison):
         weights = dict.fromkeys(self.best_indices, 0.0)
         self.weights = weights | dict(zip(self.used, map(float, used_weights)))
         self.index = self.best_indices[max(self.weights, key=self.weights.get)]
+        self.part_weights, self.parts = self.weights, {}
+        for name, index in self.best_indices.items():
+            self.parts[name] = index, chosen[index].iteration
         # Predictions of the blend for the rows that all members have held out.
         blend = self._blend_of_held_out(self.weights)
         predict = blend.predict if task.loss is not None else blend.predict_proba
@@ -156,10 +169,7 @@ class Blending(Comparison):
 
     def _weights_and_score(self):
         """Weights of the members used; the held-out loss of the blend and its error."""
-        parts = []
-        for index in self.used.values():
-            parts.append(self._part(index, self.chosen[index].iteration))
-        parts = np.stack(parts, axis=2)  # (n_rows, n_targets, n_members)
+        parts = self._parts()
         weights = self._mean_weights(parts)
         losses = self._mixture.losses(parts @ weights, self.target)[None]
         (score,), (error,) = self._averages(1, losses.__getitem__)
@@ -211,6 +221,13 @@ class Blending(Comparison):
         """The part of one run that the mixture combines."""
         return self._mixture.part(self._held_out_predictor(index, t), self.target)
 
+    def _parts(self):
+        """The parts of the members used, (n_rows, n_targets, n_members)."""
+        parts = []
+        for index in self.used.values():
+            parts.append(self._part(index, self.chosen[index].iteration))
+        return np.stack(parts, axis=2)
+
     def _averages(self, n_iterates, losses_at):
         """Mean losses of the rows that all runs have held out, and standard errors."""
         losses = HeldOutLosses(
@@ -249,6 +266,8 @@ class Blending(Comparison):
             residuals = (y - predictions) / loss.spread(predictions)
             rows = HeldOutResiduals(residuals, predictions, units)
         method = self.criterion.estimate.name
+        if method not in HELD_OUT:  # the memory matrix
+            return kind.of_fitted(members, self.weights)
         held_out = BlendRows(method, rows.at_most(MOST_RESIDUALS), loss)
         return kind.of_fitted(members, self.weights, held_out)
 
@@ -295,6 +314,24 @@ class Blending(Comparison):
         score, *of_members = [mean_over_rest(one, weights, counts) for one in losses]
         of_members = dict(zip(members, [mean for mean, _ in of_members]))
         return Corrected(*score, gain, of_members)
+
+    def losses_in_draws(self, draws, counts):
+        """Losses where draws find the weights of these iterates, and weights of rows.
+
+        Both are summed over the rows of every group; a row weighs one in the mean.
+        Shapes: counts, returned (n_draws, n_groups).
+        """
+        labels, n_groups = draws.group_of[self.samples], counts.shape[1]
+        row_weights = self.row_weights / self.row_weights.mean()
+        parts, losses = self._parts(), np.empty(counts.shape)
+        for draw, count in enumerate(counts):
+            if self.criterion.deadline is not None:
+                check_time(self.criterion.deadline)
+            weights = self._mean_weights(parts, np.flatnonzero(count[labels]))
+            row_losses = self._mixture.losses(parts @ weights, self.target)
+            losses[draw] = np.bincount(labels, row_losses * row_weights, n_groups)
+        weights = np.bincount(labels, row_weights, n_groups)
+        return losses, np.broadcast_to(weights, counts.shape)
 
     def largest_weights(self, rng):
         """By name, the largest weights that members may have, over bootstrap draws.

@@ -22,6 +22,7 @@ from ..staged import Staged
 from ..staged.begin import fit_params_of
 from ..staged.fits import last_of
 from .class_weights import check_members_are_weighed_once
+from .criteria import MEANS
 from .failures import Failed, attempt, name_of, raise_first
 from .stages import BegunRun
 
@@ -161,9 +162,9 @@ def draft_candidates(owner, data):
             drafts.append(replace(draft, is_of_texts=name in data.of_texts))
     if owner.cv is not None:
         give_folds(drafts, owner.cv, type(owner).__name__)
-    for draft in drafts if data.rule == "blend" else ():
+    for draft in drafts if data.rule in MEANS else ():
         if isinstance(draft.model, Staged):
-            check_has_no_offset(draft)
+            check_has_no_offset(draft, data.rule)
     return drafts
 
 
@@ -172,13 +173,13 @@ def clone_with(estimator, params):
     return clone(estimator).set_params(**params)
 
 
-def check_has_no_offset(candidate):
+def check_has_no_offset(candidate, rule):
     """Raise if a parameter of fit is an offset, which ``predict`` leaves out."""
     staged = candidate.model
     offset = fit_params_of(staged, staged._adapter(), candidate.fit_params).offset
     if offset is not None:
         raise ValueError(
-            f"rule='blend' averages predictions without {offset}, which fit passes to "
+            f"rule={rule!r} averages predictions without {offset}, which fit passes to "
             f"the member {candidate.member!r}: use rule='min', or leave {offset} out."
         )
 

@@ -17,6 +17,7 @@ from ..staged.query_losses import parse_measure
 from .blending import BlendTask
 from .candidates import drop_left_out
 from .criteria import (
+    MEANS,
     Criterion,
     PathCriterion,
     ScorerCriterion,
@@ -33,8 +34,9 @@ class Criteria:
     of_iterates: Criterion
     # The scorer that compares members whose losses differ; None: ``of_iterates``.
     of_members: ScorerCriterion | None = None
-    # What is blended; None if one member is kept.
+    # What is blended, members or iterates of one; None if one iterate is kept.
     blend: BlendTask | None = None
+    average: BlendTask | None = None
     # The loss of each of several members, or with Dask input, by its name; and that of
     # all, None if they differ.
     losses: dict | None = None
@@ -66,12 +68,16 @@ def choose_criteria(owner, data, candidates):
         params = {} if weights is None else {"sample_weight": weights}
         scorer, of_rows = usual_scorer(left[0].model), (data.X, data.y, params)
         of_members = ScorerCriterion.of(scorer, ESTIMATES["cv"], left, *of_rows)
-    blend = None
-    if data.rule == "blend":
-        blend = BlendTask.of(
-            left, of_iterates, data.y, weights, losses, shared_loss, data.offset
-        )
-    return Criteria(of_iterates, of_members, blend, losses, shared_loss)
+    tasks = dict.fromkeys(MEANS)
+    if data.rule in MEANS:
+        of_all = losses, shared_loss
+        if losses is None:
+            of_all = member_losses(left, data.y, measure)
+        of_rows = data.y, weights, *of_all, data.offset
+        tasks[data.rule] = BlendTask.of(data.rule, left, of_iterates, *of_rows)
+    return Criteria(
+        of_iterates, of_members, **tasks, losses=losses, shared_loss=shared_loss
+    )
 
 
 def measure_of(owner, data):

@@ -104,9 +104,14 @@ class Comparison:
 
     A subclass has ``index``, that of the chosen run that is kept or has the largest
     weight; ``kept``, the names of members that may be kept; ``weights`` by the name of
-    the member; and ``score``, that of what is kept, with its standard error.
-    ``between`` is the scorer that compares members, or None.
+    the member; and ``score``, that of what is kept, with its standard error. ``parts``
+    are the models that it is made of, each as the index of a run and an iterate, by
+    names for which ``part_weights`` has the weights. ``between`` is the scorer that
+    compares members, or None.
     """
+
+    # What results call the mean of several parts.
+    combined = "blend"
 
     def __init__(self, chosen, criterion, rule, between=None):
         self.chosen, self.criterion, self.rule = chosen, criterion, rule
@@ -220,6 +225,8 @@ class BestRun(Comparison):
         self.kept = [best.run.member]
         self.weights = dict.fromkeys(self.best_indices, 0.0) | {best.run.member: 1.0}
         self.score = best.choice.score, best.choice.standard_error
+        self.parts = {best.run.member: (self.index, best.iteration)}
+        self.part_weights = {best.run.member: 1.0}
 
     def held_out_predictions(self):
         """Predictions of the model kept for rows that it was held out of, these rows.

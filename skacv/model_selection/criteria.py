@@ -7,7 +7,8 @@ A rule is ``rule(paths, standard_error)``, with paths (..., n_iterates), and ret
 index to keep in each path; smaller is better, NaN (undefined) is worst, and
 ``standard_error(indices)`` has the standard errors at such indices. Add a rule here and
 list it in ``RULES``. ``rule="blend"`` is none of these: it combines members
-(``blending.py``), each at its least iterate.
+(``blending.py``), each at its least iterate; nor is ``rule="average"``, which combines
+iterates of one run (``averaging.py``).
 """
 
 from dataclasses import dataclass, field, replace
@@ -56,6 +57,8 @@ def within_one_standard_error(paths, standard_error):
 
 
 RULES = {"min": index_of_least, "one_se": within_one_standard_error}
+# Rules that keep a weighted mean: of members, or of iterates.
+MEANS = "blend", "average"
 
 # Estimates with held-out predictions. The first that candidates are set to compute is
 # preferred.

@@ -32,7 +32,7 @@ from .._estimator.run.summary_data import n_folds_asked, n_sampled_asked
 from ..optim.losses import Logistic
 from ..records.offsets import RowOffsets
 from .class_weights import check_weighs_classes, weigh_by_class
-from .criteria import SURVIVAL_CRITERIA
+from .criteria import MEANS, SURVIVAL_CRITERIA
 from .defaults.encoded import EncodedTable
 from .defaults.portfolio import FEWEST_ROWS, default_members, infer_task, list_forms
 from .members import check_members
@@ -63,7 +63,7 @@ class SearchData:
     members: list
     # Triples of a member that does not take the data, its parameters (none), and why.
     left_out: list
-    # "min", "one_se" or "blend".
+    # "min", "one_se", "blend" or "average".
     rule: str
     # Names of members that gain most from more rows, where rows are many.
     essential: frozenset = frozenset()
@@ -204,10 +204,10 @@ def survival_of_members(owner):
             "Members must all be fitted to survival times, or none of them: "
             f"{names} are not."
         )
-    if is_of_survival and owner.rule == "blend":
+    if is_of_survival and owner.rule in MEANS:
         raise ValueError(
-            "rule='blend' averages predictions, and log hazard ratios of several "
-            "models have no common unit: use rule='min' or rule='one_se'."
+            f"rule={owner.rule!r} averages predictions, and log hazard ratios of "
+            "several models have no common unit: use rule='min' or rule='one_se'."
         )
     if owner.criterion in SURVIVAL_CRITERIA and not is_of_survival:
         raise ValueError(
@@ -306,17 +306,17 @@ def choose_rule(owner, members, has_rows, is_collection):
         rule = "blend" if may_blend and has_rows else "min"
     if rule == "blend" and len(members) == 1:
         return "min"  # a single member is kept as it is
-    if rule == "blend" and is_ranker(members[0][1]):
+    if rule in MEANS and is_ranker(members[0][1]):
         raise ValueError(
-            "rule='blend' averages predictions of y, but the scores of rankers are on "
-            "scales of their own: use rule='min' or rule='one_se'."
+            f"rule={rule!r} averages predictions of y, but the scores of rankers are "
+            "on scales of their own: use rule='min' or rule='one_se'."
         )
-    if rule == "blend" and not has_rows:
+    if rule in MEANS and not has_rows:
         which = "a RowSummary does not have"
         if is_collection:
             which = "stay on their workers with Dask input"
         raise ValueError(
-            "rule='blend' needs held-out predictions of single rows, which "
+            f"rule={rule!r} needs held-out predictions of single rows, which "
             f"{which}: use rule='min' or rule='one_se'."
         )
     return rule

@@ -35,7 +35,7 @@ from .advice import advise, names_keywords
 from .candidates import list_candidates
 from .choose_criteria import choose_criteria
 from .chosen import ChosenIterate
-from .criteria import RULES
+from .criteria import MEANS, RULES
 from .data import SearchData
 from .defaults.portfolio import PORTFOLIOS
 from .incomplete_targets import (
@@ -67,7 +67,10 @@ from .trial import leave_out_the_weightless
 PATHS = "path_", "member_paths_"
 # What a fit has left of its choice, besides fitted attributes; and what only fits to
 # targets one by one leave.
-OF_CHOICE = "_best_indices", "_fold_scores", "_alike", "_path_error", "_corrected"
+OF_CHOICE = (
+    *("_best_indices", "_fold_scores", "_alike", "_path_error", "_corrected"),
+    "_combined",
+)
 OF_TARGETS = "estimators_", "target_names_"
 
 
@@ -109,10 +112,11 @@ class TrajectoryEarlyStoppingCV(
         stratified for classes, or only the first if it has enough rows (about 2000);
         forests and bagging are judged by :doc:`out-of-bag predictions
         </guide/boosting>` of their rows where possible.
-    rule : {"auto", "min", "one_se", "blend"}, default="auto"
+    rule : {"auto", "min", "one_se", "blend", "average"}, default="auto"
         "min" keeps the best iterate, "one_se" the earliest within one standard error of
-        it, "blend" a weighted mean of all members at their best. "auto": "blend" for
-        the default models where possible, otherwise "min".
+        it, "blend" a weighted mean of all members at their best, "average" a weighted
+        mean of :doc:`iterates of the best run </estimates>`. "auto": "blend" for the
+        default models where possible, otherwise "min".
     patience : {"auto"}, int or None, default="auto"
         Number of updates without improvement after which a run stops; None runs all
         updates. "auto": 50 for boosted trees, 10 for passes over the rows, a sixth of
@@ -301,7 +305,7 @@ class TrajectoryEarlyStoppingCV(
         "estimator": "no_validation",  # fit says what it lacks
         "criterion": [str, callable],
         "cv": ["cv_object"],
-        "rule": [StrOptions({*RULES, "auto", "blend"})],
+        "rule": [StrOptions({*RULES, *MEANS, "auto"})],
         "patience": [
             StrOptions({"auto"}),
             Interval(Integral, 1, None, closed="left"),
@@ -327,7 +331,7 @@ class TrajectoryEarlyStoppingCV(
         *,
         criterion: str | Callable[..., Any] = "auto",
         cv: Any = None,
-        rule: Literal["auto", "blend", "min", "one_se"] = "auto",
+        rule: Literal["auto", "average", "blend", "min", "one_se"] = "auto",
         patience: Literal["auto"] | int | None = "auto",
         min_delta: Literal["auto"] | float = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
@@ -444,6 +448,9 @@ class TrajectoryEarlyStoppingCV(
         self.results_ = results
         self._best_indices, self._fold_scores, self._alike = rows, scores, alike
         self._path_error = errors[best.member]
+        # What the mean is called of which several parts are kept; None: it is one.
+        n_parts = np.count_nonzero(list(compared.part_weights.values()))
+        self._combined = compared.combined if n_parts > 1 else None
         self._corrected, self._held_out_prediction = corrected, held_out
         advise(self, selection, data)
         if self.verbose:

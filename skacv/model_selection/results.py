@@ -66,8 +66,8 @@ class ComparedResults:
         Returns
         -------
         DataFrame, or dict of ndarray
-            One row per member, and one for the blend if several members have weight. A
-            dict if pandas is not installed.
+            One row per member, and one for the blend if several members have weight, or
+            for the average of iterates. A dict if pandas is not installed.
 
         Raises
         ------
@@ -98,9 +98,9 @@ class ComparedResults:
             combinations = [k for k in candidates if results["member"][k] == member]
             row["fit_time"] = sum(results["fit_time"][k] for k in combinations)
             rows.append(row)
-        if sum(weight > 0 for weight in self.weights_.values()) > 1:
+        if self._combined is not None:
             blend = {
-                "member": "blend",
+                "member": self._combined,
                 "weight": 1.0,
                 "score": self.best_score_,
                 "score_se": self.best_score_se_,
@@ -170,7 +170,8 @@ class ComparedResults:
         for name, path in self.member_paths_.items():
             metric = results["loss"][candidates[self._best_indices[name]]]
             curves[name] = {"held_out": {metric: path}}
-            if name in self.members_:
+            # A mean of iterates has no path of its own.
+            if name in self.members_ and self._combined != "average":
                 member = convert_to_numpy(self.members_[name])
                 training = {loss_name(member): member.train_path_}
                 curves[name] = {"train": training, **curves[name]}

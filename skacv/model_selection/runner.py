@@ -48,7 +48,7 @@ class Budget:
             min_delta=owner.min_delta,
             n_jobs=1 if data.is_collection else owner.n_jobs,
             races=owner.search == "race",
-            growth="best" if is_path else "all",
+            growth="best" if is_path and data.rule != "average" else "all",
             deadline=data.deadline,
             limit=owner.time_limit,
             judges_open_ended=owner.min_delta != 0 and is_path and data.has_rows,

@@ -13,6 +13,7 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from ..optim.blocks import threads_for
 from .advice import groups_of_copies
+from .averaging import Averaging
 from .candidates import drop_left_out
 from .choose_criteria import member_losses
 from .comparison import BestRun, Comparison, choose_iterates
@@ -108,14 +109,16 @@ def select(candidates, criteria, data, groups):
             left = drop_left_out(left)
             criterion = common
             between = between and between.restrict_to_common_rows(runs)
-    # A blend is of the best iterates.
+    # A blend is of the best iterates, an average of those of the best run.
     rule = RULES.get(data.rule, index_of_least)
     chosen = choose_iterates(runs, criterion, rule, between)
-    if criteria.blend is None:
-        comparison = BestRun(chosen, criterion, rule, between)
-    else:
+    if criteria.blend is not None:
         blend = criteria.blend
         comparison = blend.blending(blend, chosen, criterion, rule, between)
+    elif criteria.average is not None:
+        comparison = Averaging(criteria.average, chosen, criterion, rule, between)
+    else:
+        comparison = BestRun(chosen, criterion, rule, between)
     return Selection(comparison, left, candidates, losses, shared_loss, copies)
 
 
@@ -154,24 +157,26 @@ def group_copies(data):
 def kept_models(selection, data):
     """The estimator that is kept, and the members by name, at their iterates."""
     comparison, table = selection.comparison, data.table
-    fitted, members = {}, {}
-    for name in comparison.kept:
-        index = comparison.best_indices[name]
-        one = comparison.chosen[index]
-        member = use_iterate(put_back(one.estimator, data.offset), one.iteration)
+    fitted, alone = {}, {}
+    for name, (index, t) in comparison.parts.items():
+        estimator = comparison.chosen[index].estimator
+        part = use_iterate(put_back(estimator, data.offset), t)
         if is_foreign(data.passed_X):
-            member = move_to_device_of(data.passed_X, data.passed_y, member)
-        fitted[name] = members[name] = member
+            part = move_to_device_of(data.passed_X, data.passed_y, part)
+        fitted[name] = alone[name] = part
         if table is not None:
             view = selection.compared_candidates[index].view
-            fitted[name] = table.attach_view(view, member)
-            members[name] = table.attach_encoder(view, member)
-    # The member of the largest weight, unless several have one.
-    kept = members[selection.best.member]
-    if np.count_nonzero(list(comparison.weights.values())) > 1:
+            fitted[name] = table.attach_view(view, part)
+            alone[name] = table.attach_encoder(view, part)
+    # The part of the largest weight, unless several have one.
+    weights = comparison.part_weights
+    kept = alone[max(weights, key=weights.get)]
+    if np.count_nonzero(list(weights.values())) > 1:
         kept = comparison.blend(fitted)
         if table is not None:
             kept = table.attach_encoder(None, kept)
+    # A member of which iterates are averaged is their mean.
+    members = {name: alone.get(name, kept) for name in comparison.kept}
     return kept, members
 
 
