@@ -2,12 +2,13 @@
 
 SKACV_SMALL names a clone of github.com/firefly1248/SmallDataBenchmarks, whose tables
 and whose scores of fourteen models (weighted average precision, boosters with fifty
-trials for each fold) are read and not kept here. Every fit of ours is kept in the
-folder that SKACV_SMALL_FITS names, so that a run that was interrupted goes on.
-``--folds`` takes some of the four folds, ``--half`` those tables that were looked at,
-or the others.
+trials for each fold) are read and not kept here. Fits of ours are kept in ``small.csv``
+beside the page, so that a run that was interrupted goes on: to fit anew, remove their
+rows. ``--folds`` runs some of the four folds; the page has all that are complete, and
+with ``--half`` the tables that were looked at alone, or the others.
 """
 
+import csv
 import os
 from functools import partial
 from pathlib import Path
@@ -23,10 +24,11 @@ from sklearn.preprocessing import label_binarize
 
 from skacv import SelfStoppingClassifier
 
-from .framework import Worker, arguments, half_of, header, heading, kept, line, tried
+from .framework import Worker, arguments, half_of, header, heading, line, tried
 
 CLONE = Path(os.environ.get("SKACV_SMALL", "output/SmallDataBenchmarks"))
-FITS = Path(os.environ.get("SKACV_SMALL_FITS", "output/small"))
+FITS = Path(__file__).parent / "results" / "small.csv"
+COLUMNS = "table", "fold", "rows", "score", "expected", "seconds", "failed"
 MOST_ROWS, MOST_SECONDS, N_FOLDS = 10_000, 900, 4
 # Differences up to this are none.
 TIE = 0.002
@@ -62,8 +64,8 @@ github.com/firefly1248/SmallDataBenchmarks, in its folds and by its metric, aver
 precision weighted by classes, of which more is better. Scores of rivals are those that
 its authors have published for the same folds: each was tuned inside every fold (50
 trials for boosters and the forest, grids for others; the four networks above CatBoost
-were trained beforehand on other tables). Ours was run on one thread; seconds of rivals
-are of other machines and are left out. Of {n_tables} tables {n_duplicates} repeat the
+were trained beforehand on other tables). Ours was run on one thread, some of it beside
+other work; seconds of rivals are of other machines and are left out. Of {n_tables} tables {n_duplicates} repeat the
 rows of others and are left out; so are {n_missing} that the clone lacked. Of our fits
 {n_failed} failed or took more than {most} seconds. "Ahead" and "behind" count tables
 where the mean over folds differs by more than {tie}.
@@ -97,7 +99,7 @@ def precision(y, shares):
 
 
 def fit(table, fold):
-    """Scores, seconds and the expected score of ours on a fold."""
+    """The score of ours on a fold, its expected over its true log loss, and seconds."""
     X, y = read(table)
     splits = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y)
     train, test = list(splits)[fold]
@@ -109,12 +111,32 @@ def fit(table, fold):
     shares[:, model.classes_] = model.predict_proba(X.iloc[test])
     loss = log_loss(y[test], shares, labels=np.arange(shares.shape[1]))
     return {
-        "score": float(precision(y[test], shares)),
-        "log_loss": float(loss),
-        "expected": float(model.best_score_corrected_),
-        "seconds": seconds,
-        "n_rows": len(train),
+        "rows": len(train),
+        "score": round(float(precision(y[test], shares)), 5),
+        "expected": round(float(model.best_score_corrected_ / loss), 4),
+        "seconds": round(seconds, 1),
     }
+
+
+def read_fits():
+    """The fits that are kept, by table and fold."""
+    fits = {}
+    with FITS.open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            place = row.pop("table"), int(row.pop("fold"))
+            if row["failed"]:
+                fits[place] = row
+            else:
+                del row["failed"]
+                fits[place] = {name: float(value) for name, value in row.items()}
+    return fits
+
+
+def keep_fit(table, fold, row):
+    """Add a fit to those that are kept."""
+    with FITS.open("a", newline="") as lines:
+        place = {"table": table, "fold": fold}
+        csv.DictWriter(lines, COLUMNS, "", lineterminator="\n").writerow(place | row)
 
 
 def rivals():
@@ -132,9 +154,9 @@ def shown(rows, theirs, tables, folds, half):
         if len(scores) == len(folds) and not any("failed" in row for row in scores):
             fitted[table] = {
                 name: np.mean([row[name] for row in scores])
-                for name in ("score", "log_loss", "expected", "seconds", "n_rows")
+                for name in ("score", "expected", "seconds", "rows")
             }
-    counted = [table for table in fitted if table not in DUPLICATES]
+    counted = list(fitted)
     places = [tables.index(table) for table in counted]
     ours = np.array([fitted[table]["score"] for table in counted])
     means = {name: theirs[name][places][:, folds].mean(axis=1) for name in RIVALS}
@@ -177,7 +199,7 @@ def shown(rows, theirs, tables, folds, half):
         (gain < -TIE).sum(),
         f"{np.median(gain):+.4f}",
     )
-    ratio = [fitted[table]["expected"] / fitted[table]["log_loss"] for table in counted]
+    ratio = [fitted[table]["expected"] for table in counted]
     seconds = np.array([fitted[table]["seconds"] for table in counted])
     yield ""
     yield (
@@ -199,30 +221,37 @@ def shown(rows, theirs, tables, folds, half):
         others = best, means["catboost"], means["tabicl"], means["tabpfn3"]
         yield line(
             table,
-            int(own["n_rows"]),
+            int(own["rows"]),
             half_of(table),
             f"{own['score']:.3f}",
             *(f"{scores[place]:.3f}" for scores in others),
             f"{own['seconds']:.1f}",
-            f"{own['expected'] / own['log_loss']:.2f}",
+            f"{own['expected']:.2f}",
         )
 
 
 def main(folds, half, output):
     theirs, tables = rivals()
-    chosen = [name for name in tables if path_of(name).exists()]
+    chosen = [
+        name for name in tables if path_of(name).exists() and name not in DUPLICATES
+    ]
     if half is not None:
         chosen = [name for name in chosen if half_of(name) == half]
-    rows, worker = {}, Worker(MOST_SECONDS)
+    fits, worker = read_fits(), Worker(MOST_SECONDS)
     for fold in folds:
         for table in chosen:
-            path = FITS / f"{table}-{fold}.json"
-            work = partial(tried, fit, table, fold)
-            row = rows[table, fold] = kept(path, partial(worker.run, work))
+            if (table, fold) in fits:
+                continue
+            row = worker.run(partial(tried, fit, table, fold))
+            keep_fit(table, fold, row)
             said = row.get("failed") or f"{row['score']:.3f} {row['seconds']:.1f} s"
             print(f"{table} {fold}: {said}", flush=True)
+    fits, complete = read_fits(), []
+    for fold in range(N_FOLDS):
+        if all((table, fold) in fits for table in chosen):
+            complete.append(fold)
     lines = ["# An outside benchmark of small tables", ""]
-    for each in shown(rows, theirs, tables, folds, half):
+    for each in shown(fits, theirs, tables, complete, half):
         lines.append(each)
         print(each)
     if output is not None:
