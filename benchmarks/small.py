@@ -65,8 +65,9 @@ precision weighted by classes, of which more is better. Scores of rivals are tho
 its authors have published for the same folds: each was tuned inside every fold (50
 trials for boosters and the forest, grids for others; the four networks above CatBoost
 were trained beforehand on other tables). Ours was run on one thread, some of it beside
-other work; seconds of rivals are of other machines and are left out. Of {n_tables} tables {n_duplicates} repeat the
-rows of others and are left out; so are {n_missing} that the clone lacked. Of our fits
+other work; seconds of rivals are of other machines and are left out. Of {n_tables}
+tables {n_duplicates} repeat the rows of others and are left out; so are {n_missing}
+that the clone lacked. Of our fits
 {n_failed} failed or took more than {most} seconds. "Ahead" and "behind" count tables
 where the mean over folds differs by more than {tie}.
 """
