@@ -1,6 +1,7 @@
 """Both sides timed in one process, rows of their ratios, and the files of results."""
 
 import argparse
+import csv
 import json
 import platform
 import tracemalloc
@@ -231,6 +232,41 @@ def kept(path, work, same=None, is_new=True, is_old=True):
         part.write_text(json.dumps(row, indent=1) + "\n")
         part.replace(path)
     return row
+
+
+class Fits:
+    """A file of fits, one a row, so that a run that was interrupted goes on.
+
+    Places are types of the columns that say which fit a row is, by name; figures are
+    the names of its numbers. A fit that failed has its reason instead.
+    """
+
+    def __init__(self, path, places, figures):
+        self.path, self.places = path, places
+        self.columns = (*places, *figures, "failed")
+
+    def read(self):
+        """Figures by name, or why the fit failed, by the tuple of its places."""
+        if not self.path.exists():
+            return {}
+        fits = {}
+        with self.path.open(newline="") as lines:
+            for row in csv.DictReader(lines):
+                place = tuple(kind(row.pop(name)) for name, kind in self.places.items())
+                known = {name: text for name, text in row.items() if text}
+                if "failed" not in known:
+                    known = {name: float(text) for name, text in known.items()}
+                fits[place] = known
+        return fits
+
+    def add(self, place, row):
+        """Write one more fit, of a tuple of places."""
+        is_new = not self.path.exists()
+        with self.path.open("a", newline="") as lines:
+            writer = csv.DictWriter(lines, self.columns, "", lineterminator="\n")
+            if is_new:
+                writer.writeheader()
+            writer.writerow(dict(zip(self.places, place)) | row)
 
 
 def arguments(doc, names=(), **options):

@@ -1,14 +1,12 @@
 """The default on 56 outside regressions beside tuned peers: ``make bench-regressions``.
 
 Tables are the part "outside" of ``tables.csv``, in the folder that SKACV_TABLES names.
-Every fit is kept in the folder that SKACV_REGRESSIONS names, so that a run that was
-interrupted goes on. ``--folds`` takes some of the four folds, ``--half`` those tables
-that were looked at, or the others; ``--kept`` fits nothing, and the page has the tables
-of which all fits are kept.
+Every fit is kept in ``regressions.csv`` beside the page, so that a run that was
+interrupted goes on: to fit anew, remove its rows. ``--folds`` takes some of the four
+folds, ``--half`` those tables that were looked at, or the others; ``--kept`` fits
+nothing, and the page has the tables of which all fits are kept.
 """
 
-import os
-import re
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -21,19 +19,24 @@ from .baselines import N_TRIALS, SIX, tuned_lightgbm
 from .framework import (
     LOOKED_AT,
     NOT_LOOKED_AT,
+    Fits,
     Worker,
     arguments,
     half_of,
     header,
     heading,
-    kept,
     line,
     tried,
 )
 from .tables import OUTSIDE, RDATASETS, listed, read
 from .unseen import NONE, OURS, SCORE, Reading, mean_and_error, number, ours, sources
 
-CACHE = Path(os.environ.get("SKACV_REGRESSIONS", "output/regressions"))
+# Rows of a table that has been read in another way have another fingerprint.
+FITS = Fits(
+    Path(__file__).parent / "results" / "regressions.csv",
+    {"table": str, "fold": int, "method": str, "fingerprint": str},
+    ("rows", "mse", "R2", SCORE, "seconds"),
+)
 MOST_ROWS, MOST_SECONDS, N_FOLDS = 3000, 900, 4
 # Squared errors that differ by this share or less are equal.
 TIE = 0.01
@@ -76,11 +79,11 @@ def fit(table, method, fold):
     begun = process_time()
     model.fit(X.iloc[train], y[train])
     row = {"seconds": process_time() - begun, "rows": len(train)}
-    row["mse"] = float(np.mean((np.ravel(model.predict(X.iloc[test])) - y[test]) ** 2))
-    row["R2"] = 1 - row["mse"] / float(np.var(y[test]))
+    row["mse"] = np.mean((np.ravel(model.predict(X.iloc[test])) - y[test]) ** 2)
+    row["R2"] = 1 - row["mse"] / np.var(y[test])
     if hasattr(model, SCORE):
         row[SCORE] = getattr(model, SCORE)
-    return row
+    return {name: float(f"{value:.6g}") for name, value in row.items()}
 
 
 class Outcome(Reading):
@@ -89,7 +92,7 @@ class Outcome(Reading):
     def __init__(self, table, results):
         super().__init__(table, results, "mse", PEERS)
         rows = (row for each in results.values() for row in each)
-        self.n_rows = max(row.get("rows", 0) for row in rows)
+        self.n_rows = int(max(row.get("rows", 0) for row in rows))
         self.R2 = {
             name: float(np.mean([row["R2"] for row in results[name]]))
             for name in self.ratios
@@ -228,15 +231,16 @@ def main(folds, half, is_new, output):
         table for table in listed((OUTSIDE,)) if half in (None, half_of(table.name))
     ]
     results = {table: {name: [] for name in METHODS} for table in tables}
-    worker = Worker(MOST_SECONDS)
+    fits, worker = FITS.read(), Worker(MOST_SECONDS)
     for fold in folds:
         for table in tables:
-            same = {"fingerprint": read(table)[2]}
             for name in METHODS:
-                file = f"{re.sub(r'[^a-zA-Z0-9]+', '-', name)}-{fold}.json"
-                work = partial(worker.run, partial(tried, fit, table, name, fold))
-                path = CACHE / table.name / file
-                row = kept(path, work, same, is_new=is_new)
+                place = table.name, fold, name, read(table)[2]
+                row = fits.get(place)
+                if row is None and is_new:
+                    row = worker.run(partial(tried, fit, table, name, fold))
+                    if row is not None:
+                        FITS.add(place, row)
                 results[table][name].append(row)
                 print(f"{table.name} {fold} {name}: {row or NONE}", flush=True)
     text = "\n".join([*page(results, folds, half), ""])

@@ -8,7 +8,6 @@ rows. ``--folds`` runs some of the four folds; the page has all that are complet
 with ``--half`` the tables that were looked at alone, or the others.
 """
 
-import csv
 import os
 from functools import partial
 from pathlib import Path
@@ -24,11 +23,14 @@ from sklearn.preprocessing import label_binarize
 
 from skacv import SelfStoppingClassifier
 
-from .framework import Worker, arguments, half_of, header, heading, line, tried
+from .framework import Fits, Worker, arguments, half_of, header, heading, line, tried
 
 CLONE = Path(os.environ.get("SKACV_SMALL", "output/SmallDataBenchmarks"))
-FITS = Path(__file__).parent / "results" / "small.csv"
-COLUMNS = "table", "fold", "rows", "score", "expected", "seconds", "failed"
+FITS = Fits(
+    Path(__file__).parent / "results" / "small.csv",
+    {"table": str, "fold": int},
+    ("rows", "score", "expected", "seconds"),
+)
 MOST_ROWS, MOST_SECONDS, N_FOLDS = 10_000, 900, 4
 # Differences up to this are none.
 TIE = 0.002
@@ -117,27 +119,6 @@ def fit(table, fold):
         "expected": round(float(model.best_score_corrected_ / loss), 4),
         "seconds": round(seconds, 1),
     }
-
-
-def read_fits():
-    """The fits that are kept, by table and fold."""
-    fits = {}
-    with FITS.open(newline="") as lines:
-        for row in csv.DictReader(lines):
-            place = row.pop("table"), int(row.pop("fold"))
-            if row["failed"]:
-                fits[place] = row
-            else:
-                del row["failed"]
-                fits[place] = {name: float(value) for name, value in row.items()}
-    return fits
-
-
-def keep_fit(table, fold, row):
-    """Add a fit to those that are kept."""
-    with FITS.open("a", newline="") as lines:
-        place = {"table": table, "fold": fold}
-        csv.DictWriter(lines, COLUMNS, "", lineterminator="\n").writerow(place | row)
 
 
 def rivals():
@@ -238,16 +219,16 @@ def main(folds, half, output):
     ]
     if half is not None:
         chosen = [name for name in chosen if half_of(name) == half]
-    fits, worker = read_fits(), Worker(MOST_SECONDS)
+    fits, worker = FITS.read(), Worker(MOST_SECONDS)
     for fold in folds:
         for table in chosen:
             if (table, fold) in fits:
                 continue
             row = worker.run(partial(tried, fit, table, fold))
-            keep_fit(table, fold, row)
+            FITS.add((table, fold), row)
             said = row.get("failed") or f"{row['score']:.3f} {row['seconds']:.1f} s"
             print(f"{table} {fold}: {said}", flush=True)
-    fits, complete = read_fits(), []
+    fits, complete = FITS.read(), []
     for fold in range(N_FOLDS):
         if all((table, fold) in fits for table in chosen):
             complete.append(fold)
