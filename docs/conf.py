@@ -183,6 +183,7 @@ INCLUDED = {
 FILES = {
     re.compile(r"\(((?:\.\./)*)\.\./benchmarks/results/"): r"(\1results/",
     re.compile(r"\(((?:\.\./)*)\.\./examples/(\w+)\.py\)"): r"(\1examples/\2.rst)",
+    re.compile(r"\(((?:\.\./)*)\.\./README\.md"): r"(\1index.md",
 }
 
 
