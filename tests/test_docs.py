@@ -67,7 +67,6 @@ LONG = {
     "intervals",
     "kernels",
     "portfolios",
-    "questions",
     "saving",
     "tables",
 }
