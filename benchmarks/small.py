@@ -4,7 +4,8 @@ SKACV_SMALL names a clone of github.com/firefly1248/SmallDataBenchmarks, whose t
 and whose scores of fourteen models (weighted average precision, boosters with fifty
 trials for each fold) are read and not kept here. Fits of ours are kept in ``small.csv``
 beside the page, so that a run that was interrupted goes on: to fit anew, remove their
-rows. ``--folds`` runs some of the four folds; the page has all that are complete, and
+rows. Those of a former default have its name, and are compared with the default.
+``--folds`` runs some of the four folds; the page has all that are complete, and
 with ``--half`` the tables that were looked at alone, or the others.
 """
 
@@ -23,13 +24,26 @@ from sklearn.preprocessing import label_binarize
 
 from skacv import SelfStoppingClassifier
 
-from .framework import Fits, Worker, arguments, half_of, header, heading, line, tried
+from .framework import (
+    LOOKED_AT,
+    NOT_LOOKED_AT,
+    Fits,
+    Worker,
+    arguments,
+    half_of,
+    header,
+    heading,
+    line,
+    tried,
+)
 
 CLONE = Path(os.environ.get("SKACV_SMALL", "output/SmallDataBenchmarks"))
+# The default, and the one before, by what was changed.
+NOW, BEFORE = "steps of trees that grow", "equal steps of trees"
 FITS = Fits(
     Path(__file__).parent / "results" / "small.csv",
-    {"table": str, "fold": int},
-    ("rows", "score", "expected", "seconds"),
+    {"table": str, "fold": int, "default": str},
+    ("rows", "score", "loss", "expected", "seconds"),
 )
 MOST_ROWS, MOST_SECONDS, N_FOLDS = 10_000, 900, 4
 # Differences up to this are none.
@@ -116,6 +130,7 @@ def fit(table, fold):
     return {
         "rows": len(train),
         "score": round(float(precision(y[test], shares)), 5),
+        "loss": round(float(loss), 5),
         "expected": round(float(model.best_score_corrected_ / loss), 4),
         "seconds": round(seconds, 1),
     }
@@ -127,11 +142,45 @@ def rivals():
     return {name: np.asarray(each) for name, each in scores.items()}, list(tables)
 
 
-def shown(rows, theirs, tables, folds, half):
+def shown_before(fits):
+    """Lines that compare the default with the former one, on folds that both have."""
+    pairs = {}
+    for (table, fold, default), row in fits.items():
+        former = fits.get((table, fold, BEFORE))
+        if default == NOW and former and not {"failed"} & (row.keys() | former.keys()):
+            pairs[table, fold] = row, former
+    yield f"\n## {NOW.capitalize()}, and before: {BEFORE}\n"
+    yield from header(
+        *("fits", "number", "mean score before", "now", "better", "worse"),
+        *("seconds, all, before", "now", "ratio, geometric mean"),
+    )
+    slow = {place: pair for place, pair in pairs.items() if pair[1]["seconds"] > 30}
+    parts = {"all": pairs, "more than 30 seconds before": slow}
+    for half in (LOOKED_AT, NOT_LOOKED_AT):
+        parts[half] = {p: pair for p, pair in pairs.items() if half_of(p[0]) == half}
+    for name, part in parts.items():
+        if not part:
+            continue
+        score, seconds = (
+            np.array([[row[figure] for row in pair] for pair in part.values()])
+            for figure in ("score", "seconds")
+        )
+        gain = score[:, 0] - score[:, 1]
+        yield line(
+            *(name, len(part)),
+            *(f"{mean:.4f}" for mean in score.mean(axis=0)[::-1]),
+            *((gain > TIE).sum(), (gain < -TIE).sum()),
+            *(f"{total:.0f}" for total in seconds.sum(axis=0)[::-1]),
+            f"{np.exp(np.mean(np.log(seconds[:, 0] / seconds[:, 1]))):.2f}",
+        )
+
+
+def shown(fits, theirs, tables, folds, half):
     """The page: ours against each rival, and every table."""
     fitted, failed = {}, []
     for table in tables:
-        scores = [rows[table, fold] for fold in folds if (table, fold) in rows]
+        places = [(table, fold, NOW) for fold in folds]
+        scores = [fits[place] for place in places if place in fits]
         failed += [(table, row["failed"]) for row in scores if "failed" in row]
         if len(scores) == len(folds) and not any("failed" in row for row in scores):
             fitted[table] = {
@@ -193,6 +242,7 @@ def shown(rows, theirs, tables, folds, half):
     )
     for table, why in failed:
         yield f"\nFailed: {table} ({why})."
+    yield from shown_before(fits)
     yield "\n## By table\n"
     yield from header(
         *("table", "rows", "half", "ours", "best of ten", "CatBoost", "TabICL"),
@@ -222,15 +272,15 @@ def main(folds, half, output):
     fits, worker = FITS.read(), Worker(MOST_SECONDS)
     for fold in folds:
         for table in chosen:
-            if (table, fold) in fits:
+            if (table, fold, NOW) in fits:
                 continue
             row = worker.run(partial(tried, fit, table, fold))
-            FITS.add((table, fold), row)
+            FITS.add((table, fold, NOW), row)
             said = row.get("failed") or f"{row['score']:.3f} {row['seconds']:.1f} s"
             print(f"{table} {fold}: {said}", flush=True)
     fits, complete = FITS.read(), []
     for fold in range(N_FOLDS):
-        if all((table, fold) in fits for table in chosen):
+        if all((table, fold, NOW) in fits for table in chosen):
             complete.append(fold)
     lines = ["# An outside benchmark of small tables", ""]
     for each in shown(fits, theirs, tables, complete, half):

@@ -43,6 +43,7 @@ from ...optim.losses import Expectile, Pinball, SquaredError
 from ...staged import Staged
 from ...tables.cells import may_be_dense
 from .decisive_rows import count_decisive_rows
+from .growing_steps import GrowingStepClassifier, GrowingStepRegressor
 from .strongest_columns import StrongestColumns
 from .views import has_means, n_tree_columns
 
@@ -298,12 +299,12 @@ SAY_WHICH = (
 )
 # Boosted trees and extra trees, and what makes the first take several outputs.
 REGRESSORS = (
-    ensemble.HistGradientBoostingRegressor,
+    GrowingStepRegressor,
     ensemble.ExtraTreesRegressor,
     MultiOutputRegressor,
 )
 CLASSIFIERS = (
-    ensemble.HistGradientBoostingClassifier,
+    GrowingStepClassifier,
     ensemble.ExtraTreesClassifier,
     MultiOutputClassifier,
 )
