@@ -305,7 +305,7 @@ STUDIES = {}
 
 
 def study(*needs):
-    """Register a study under its name; it needs these packages, or "tables"."""
+    """Register a study under its name; it needs these packages, "tables" or "small"."""
 
     def register(lines):
         lines.needs = needs

@@ -2,13 +2,14 @@
 
 Each study prints a table; ``--output`` puts it in its section of a file, which is kept
 under ``benchmarks/results``. Without names all are run whose packages, and tables
-(``benchmarks/tables.py``), are there.
+(``benchmarks/tables.py``, ``benchmarks/small.py``), are there.
 """
 
 import warnings
 from importlib.util import find_spec
 
 from ..framework import STUDIES, arguments, write_sections
+from ..small import CLONE
 from ..tables import FOLDER
 from . import (  # noqa: F401
     averages,
@@ -20,11 +21,17 @@ from . import (  # noqa: F401
     kernels,
     leave_one_out,
     scores,
+    steps,
 )
+
+# Needs that are folders, not packages.
+FOLDERS = {"tables": FOLDER, "small": CLONE}
 
 
 def is_there(need):
-    return FOLDER.exists() if need == "tables" else find_spec(need) is not None
+    if need in FOLDERS:
+        return FOLDERS[need].exists()
+    return find_spec(need) is not None
 
 
 def printed(name):

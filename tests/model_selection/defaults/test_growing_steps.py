@@ -40,7 +40,7 @@ def sums_by_hand(plain, X, y, rates):
     return raw_sums(model, X)
 
 
-@pytest.mark.parametrize("growing, plain, data", CASES)
+@pytest.mark.parametrize(("growing", "plain", "data"), CASES)
 def test_trees_have_the_steps_of_one_by_one(growing, plain, data):
     n_trees = N_EQUAL + 40
     rates = 0.1 * np.maximum(1, np.arange(1, n_trees + 1) / N_EQUAL)
@@ -53,7 +53,7 @@ def test_trees_have_the_steps_of_one_by_one(growing, plain, data):
     assert not np.allclose(expected[-1], first[-1], rtol=1e-6)
 
 
-@pytest.mark.parametrize("growing, plain, data", CASES)
+@pytest.mark.parametrize(("growing", "plain", "data"), CASES)
 def test_steps_grow_no_further_than_their_limit(growing, plain, data):
     model = growing(max_iter=1, **PARAMS).fit(*data)
     model._is_growing = True
@@ -61,7 +61,7 @@ def test_steps_grow_no_further_than_their_limit(growing, plain, data):
     assert model.learning_rate == 0.1 * MOST_GROWTH
 
 
-@pytest.mark.parametrize("growing, plain, data", CASES)
+@pytest.mark.parametrize(("growing", "plain", "data"), CASES)
 def test_parameters_are_those_that_were_set(growing, plain, data):
     model = growing(learning_rate=0.2, max_iter=N_EQUAL + 5, **PARAMS).fit(*data)
     for one in (model, clone(model), pickle.loads(pickle.dumps(model))):
@@ -73,7 +73,7 @@ def test_parameters_are_those_that_were_set(growing, plain, data):
     assert growing(learning_rate=0.3).fit(*data, np.ones(80)).learning_rate == 0.3
 
 
-@pytest.mark.parametrize("growing, plain, data", CASES)
+@pytest.mark.parametrize(("growing", "plain", "data"), CASES)
 def test_stages_are_those_of_one_fit(growing, plain, data):
     """Grown in parts beside folds, as well as at once."""
     n_trees = N_EQUAL + 30
