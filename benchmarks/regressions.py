@@ -42,6 +42,8 @@ MOST_ROWS, MOST_SECONDS, N_FOLDS = 3000, 900, 4
 TIE = 0.01
 PEERS = SIX | {"LightGBM, tuned": tuned_lightgbm}
 METHODS = {OURS: ours} | PEERS
+# Fits of the default before its last change, which are kept by this name.
+BEFORE = f"{OURS}, equal steps of trees"
 ABOUT = """
 `make bench-regressions` ({heading}), folds {folds} of four{half}
 
@@ -179,8 +181,26 @@ def by_table(outcomes):
         )
 
 
-def page(results, folds, half=None):
-    """The whole page, of rows by fold, method and table, None where there are none."""
+def by_default(fits):
+    """The default over the one before, on the folds that both have."""
+    ratios = {LOOKED_AT: [], NOT_LOOKED_AT: []}
+    for (table, fold, method, fingerprint), row in fits.items():
+        former = fits.get((table, fold, BEFORE, fingerprint), {})
+        if method == OURS and "mse" in row and "mse" in former:
+            ratios[half_of(table)].append(row["mse"] / former["mse"])
+    yield from header("half", "fits", "squared error over before", "better", "worse")
+    for half, of_half in ratios.items():
+        if of_half:
+            of_half = np.array(of_half)
+            counts = (of_half < 1 - TIE).sum(), (of_half > 1 + TIE).sum()
+            yield line(half, len(of_half), mean_and_error(of_half), *counts)
+
+
+def page(results, fits, folds, half=None):
+    """The whole page, of rows by fold, method and table, None where there are none.
+
+    ``fits`` are all that are kept.
+    """
     there = {
         table: rows
         for table, rows in results.items()
@@ -223,6 +243,7 @@ def page(results, folds, half=None):
     }
     for title, lines in sections.items():
         yield from (f"\n## {title}\n", *lines(outcomes))
+    yield from (f"\n## Over {BEFORE}\n", *by_default(fits))
     yield from ("\n## Sources\n", *sources(there))
 
 
@@ -243,7 +264,7 @@ def main(folds, half, is_new, output):
                         FITS.add(place, row)
                 results[table][name].append(row)
                 print(f"{table.name} {fold} {name}: {row or NONE}", flush=True)
-    text = "\n".join([*page(results, folds, half), ""])
+    text = "\n".join([*page(results, FITS.read(), folds, half), ""])
     print(text)
     if output is not None:
         output.write_text(text)
