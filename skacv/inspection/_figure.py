@@ -36,13 +36,12 @@ def recorded_estimator(estimator, X=None):
             f"estimators_[0] of the target {last.target_names_[0]}."
         )
     inner = getattr(last, "estimator_", last)
-    if hasattr(last, "best_member_"):  # a blend of several has no record of its own
-        inner = last.members_[last.best_member_]
-    inner, X = last_step(inner, X)  # behind the encoder, if there is one
-    if hasattr(last, "best_member_") and hasattr(inner, "members_"):
-        # Iterates that are averaged share their record.
-        inner, X = last_step(next(iter(inner.members_.values())), X)
+    if hasattr(last, "best_member_"):
+        # A blend of several has no record of its own. A mean of iterates has that of
+        # their run.
+        inner, X = last_step(last.members_[last.best_member_], X)
         inner = inner.at_iteration(last.best_iter_)
+    inner, X = last_step(inner, X)  # behind the encoder, if there is one
     if isinstance(inner, HoldsRecord):
         check_usable(inner)
     if not isinstance(inner, HoldsRecord) or inner.record_.dropped is not None:

@@ -1,22 +1,10 @@
 """Comparison of runs that keeps a mean of iterates of the best: ``rule="average"``."""
 
-from dataclasses import replace
-from itertools import chain
-
 import numpy as np
 
 from .blending import BLENDS_OF_SCORE
 from .comparison import BestRun, ChosenRun
 from .criteria import index_of_least
-from .optimism import (
-    ChosenInDraws,
-    Corrected,
-    Draws,
-    choose_in_draws,
-    mean_over_rest,
-    possible_gain,
-    strata_of_rows,
-)
 from .stages import Choice
 
 # Iterates that weights are found for: neighbours predict nearly the same.
@@ -41,20 +29,16 @@ class Averaging(BestRun):
     the squared error and ``criterion="risk"`` of the least w' risk_gram_ w.
     """
 
-    combined = "average"
+    n_draws = BLENDS_OF_SCORE
 
     def __init__(self, task, chosen, criterion, rule, between=None):
         super().__init__(chosen, criterion, rule, between)
-        # Few of many similar iterates have a weight, and which they are says little: a
-        # mean over draws would keep many.
-        self.task = replace(task, is_averaged=False)
+        self.task, self.parts = task, {}
         self._mean = self._mean_of(self.index)
-        self.score, self.parts, self.part_weights = self._mean.score, {}, {}
-        for name, weight in self._mean.weights.items():
-            if weight > 0:
-                iteration = self._mean.chosen[self._mean.used[name]].iteration
-                self.parts[name] = self.index, iteration
-                self.part_weights[name] = weight
+        self.score = self._mean.score
+        for name, part in self._mean.parts.items():
+            if part.weight > 0:
+                self.parts[name] = part._replace(index=self.index)
 
     def _mean_of(self, index):
         """The blend of iterates of a run, as a Blending."""
@@ -63,8 +47,7 @@ class Averaging(BestRun):
             run, score = best.run._replace(member=f"iteration {t}"), best.run.path[t]
             choice = Choice(t, float(score), np.nan)
             iterates.append(ChosenRun(run, choice, choice.score, best.shown))
-        blending = self.task.blending
-        return blending(self.task, iterates, self.criterion, index_of_least)
+        return self.task.compare(iterates, self.criterion, index_of_least)
 
     def blend(self, models):
         return self._mean.blend(models)
@@ -76,30 +59,15 @@ class Averaging(BestRun):
         """The loss of averaging in this way, on rows not used for it, as Corrected.
 
         Every draw chooses the run again, and then the weights of its iterates.
+        Combinations that a race has ended have no iterates to average.
         """
-        criterion = self.criterion
-        names = self.best_indices if self.between is None else self.kept
-        members = self._recorded_losses(names)
-        classes = strata_of_rows(self.chosen[0].estimator, criterion.y)
-        held_out = [one.losses for one in chain.from_iterable(members.values())]
-        rows = np.concatenate([losses.rows for losses in held_out])
-        weights = np.concatenate([losses.weights for losses in held_out])
-        draws = Draws.of(rows, weights, rng, criterion.groups, classes)
-        counts = draws.without_parts[:BLENDS_OF_SCORE]
-        chosen, of_members = [], {}
-        for name, recorded in members.items():
-            of_draws = recorded, self.rule, draws.group_of, counts, criterion.deadline
-            chosen.append(choose_in_draws(*of_draws))
-            if self.between is None:
-                of_members[name], _ = chosen[-1].mean_over_rest(counts)
-        runs = ChosenInDraws.best_of(chosen).choices[:, 0]
+        return super().corrected_score(rng)
+
+    def _losses_in_draws(self, chosen, draws, counts):
+        runs = chosen.choices[:, 0]
         losses, weights = np.zeros((2, *counts.shape))
         for index in np.unique(runs).tolist():
             mean = self._mean if index == self.index else self._mean_of(index)
             drawn = np.flatnonzero(runs == index)
             losses[drawn], weights[drawn] = mean.losses_in_draws(draws, counts[drawn])
-        of_best = members[self.chosen[self.index].run.member]
-        (best,) = (one for one in of_best if one.index == self.index)
-        gain = possible_gain(best, self.chosen[self.index].iteration, draws)
-        score = mean_over_rest(losses, weights, counts)
-        return Corrected(*score, gain, of_members)
+        return losses, weights

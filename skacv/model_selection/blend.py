@@ -51,6 +51,8 @@ class Blend(Composition):
         last of each.
     """
 
+    # What results call it, and the rule that makes it.
+    name = "blend"
     _parts = "members"
     # Fitted attributes about the data, which all members share.
     _of_data: tuple[str, ...] = ("n_features_in_", "feature_names_in_")
@@ -86,15 +88,19 @@ class Blend(Composition):
         -------
         self : object
         """
-        fitted = {
-            name: clone(member).fit(X, y, **params) for name, member in self.members
-        }
+        fitted = self._fit_members(X, y, **params)
         for (name, member), t in zip(fitted.items(), self.iterations or ()):
             # The iterate, or the last recorded one before it.
             kept = member.recorded_iterations()
             index = max(np.searchsorted(kept, t, "right") - 1, 0)
             fitted[name] = member.at_iteration(kept[index])
         return self._hold_members(fitted)
+
+    def _fit_members(self, X, y, **params):
+        """Members fitted again, by name."""
+        return {
+            name: clone(member).fit(X, y, **params) for name, member in self.members
+        }
 
     def _hold_members(self, fitted, held_out=None):
         """This object with fitted members, and their attributes about the data."""
@@ -478,3 +484,59 @@ class BlendedClassifier(ClassifierMixin, Blend):
         """Logarithms of the probabilities, clipped above zero."""
         probabilities = to_numpy(self.predict_proba(X))
         return np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).tiny))
+
+
+class OfOneRun:
+    """A mean of iterates of one run, whose record all of them share."""
+
+    name = "average"
+
+    def at_iteration(self, t):
+        """The fitted model of the run at iterate ``t``, which need not have a weight.
+
+        Parameters
+        ----------
+        t : int
+
+        Returns
+        -------
+        estimator
+        """
+        return self._iterate().at_iteration(t)
+
+    def staged_predict(self, X, **params):
+        """Predict with every iterate of the run.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        **params : dict
+            ``offset``, if fit was passed one.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self._iterate().staged_predict(X, **params)
+
+    def _iterate(self):
+        """One of the iterates, each of which has the record."""
+        return next(iter(self.members_.values()))
+
+    def _fit_members(self, X, y, **params):
+        names, iterates = zip(*self.members)
+        return dict.fromkeys(names, clone(iterates[0]).fit(X, y, **params))
+
+
+class AveragedRegressor(OfOneRun, BlendedRegressor):
+    """A weighted mean of the predictions of iterates of one run.
+
+    :class:`~skacv.TrajectoryEarlyStoppingCV` with ``rule="average"`` makes it.
+    """
+
+
+class AveragedClassifier(OfOneRun, BlendedClassifier):
+    """A mixture of the class probabilities of iterates of one run.
+
+    :class:`~skacv.TrajectoryEarlyStoppingCV` with ``rule="average"`` makes it.
+    """

@@ -1,7 +1,8 @@
 """Comparison of runs that keeps a weighted mean: ``rule="blend"``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,18 @@ from ..optim.losses import SquaredError
 from ..risk.held_out_rows import HeldOutResiduals, units_of
 from ..risk.prediction_sets import HeldOutScores
 from ..staged.losses import LogLoss
-from .blend import BlendedClassifier, BlendedRegressor, BlendRows
-from .comparison import Comparison
+from .blend import (
+    AveragedClassifier,
+    AveragedRegressor,
+    BlendedClassifier,
+    BlendedRegressor,
+    BlendRows,
+)
+from .comparison import Comparison, Part
 from .criteria import PathCriterion, list_losses
 from .failures import attempt, score_or_nan
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
-from .optimism import (
-    Corrected,
-    Draws,
-    check_time,
-    choose_in_draws,
-    mean_over_rest,
-    possible_gain,
-    strata_of_rows,
-)
+from .optimism import Corrected, check_time, mean_over_rest, possible_gain
 
 LOG_LOSS = LogLoss().name
 # Bootstrap draws of held-out rows over which weights are averaged: from 2000 rows on
@@ -61,54 +60,74 @@ class BlendTask:
     offset: Any = None
 
     @classmethod
-    def of(cls, rule, candidates, criterion, y, weights, losses, shared, offset=None):
-        """The task of candidates, or ValueError if there is none.
+    def of_members(cls, candidates, criterion, losses, shared, *of_rows):
+        """The task of blending members, or ValueError; arguments as of ``_of``."""
+        kinds = BlendedRegressor, BlendedClassifier
+        task = cls._of(kinds, candidates, criterion, losses, shared, *of_rows)
+        if task.mixture is not None and criterion.name not in HELD_OUT:
+            raise ValueError(
+                "rule='blend' needs held-out predictions of single rows, which "
+                f"criterion={criterion.name!r} does not provide: use criterion='cv' or "
+                "'loo'."
+            )
+        return task
 
-        ``rule`` says whether members are combined or iterates. ``weights`` are those of
-        the rows in fit, (n_samples,), or None; ``losses`` has the loss of every member,
-        and ``shared`` is that of all, or None.
+    @classmethod
+    def of_iterates(cls, candidates, criterion, losses, shared, *of_rows):
+        """The task of averaging iterates of one run, or ValueError; as ``_of``.
+
+        Few of many similar iterates have a weight, and which they are says little: a
+        mean over draws would keep many.
+        """
+        kinds = AveragedRegressor, AveragedClassifier
+        task = cls._of(kinds, candidates, criterion, losses, shared, *of_rows)
+        # A mean is shown in the loss of the path that it improves on.
+        for name, own in losses.items() if task.mixture is LogLosses else ():
+            if getattr(own, "name", None) != LOG_LOSS:
+                raise ValueError(
+                    "rule='average' mixes probabilities by their log loss, but the "
+                    f"member {name!r} stops by another, the {own.name}: use "
+                    "criterion='neg_log_loss', or rule='min'."
+                )
+        return replace(task, is_averaged=False)
+
+    @classmethod
+    def _of(cls, kinds, candidates, criterion, losses, shared, y, weights, offset):
+        """The task of candidates, or ValueError if their predictions have no mean.
+
+        ``kinds`` are the classes of a mean of regressors and of classifiers. ``losses``
+        has the loss of every member, and ``shared`` is that of all, or None. The others
+        are of the rows in fit: ``weights``, (n_samples,), and ``offset`` may be None.
         """
         of_classes = is_classifier(candidates[0].model)
+        kind = kinds[of_classes]
         for candidate in candidates if of_classes else ():
             if not hasattr(candidate.model, "predict_proba"):
                 raise ValueError(
-                    f"rule={rule!r} averages class probabilities, but the member "
+                    f"rule={kind.name!r} averages class probabilities, but the member "
                     f"{candidate.member!r} ({class_of(candidate.model)}) has no "
                     "predict_proba: leave it out, or use rule='min'."
                 )
         y = np.asarray(y, dtype=None if of_classes else np.float64)
         weights = np.ones(len(y)) if weights is None else np.asarray(weights)
         common = shared if hasattr(shared, "reported") else None
-        kind, loss = BlendedRegressor, common or SquaredError()
-        if of_classes:
-            kind, loss = BlendedClassifier, None
+        loss = None if of_classes else common or SquaredError()
         if not isinstance(criterion, PathCriterion):
             return cls(y, weights, kind, loss, ScoredBlending)
-        if rule == "blend" and criterion.name not in HELD_OUT:
-            raise ValueError(
-                "rule='blend' needs held-out predictions of single rows, which "
-                f"criterion={criterion.name!r} does not provide: use criterion='cv' or "
-                "'loo'."
-            )
-        if rule == "average":
-            # A mean is shown in the loss of the path that it improves on.
-            for name, own in losses.items() if of_classes else ():
-                if getattr(own, "name", None) != LOG_LOSS:
-                    raise ValueError(
-                        "rule='average' mixes probabilities by their log loss, but the "
-                        f"member {name!r} stops by another, the {own.name}: use "
-                        "criterion='neg_log_loss', or rule='min'."
-                    )
         if of_classes:
             return cls(y, weights, kind, loss, LogLossBlending, LogLosses)
         if common is None:
             raise ValueError(
-                f"rule={rule!r} needs members with the same loss, but their losses are "
-                f"{list_losses(losses)}: use members with the same loss, or a "
-                "scorer, such as criterion='r2'."
+                f"rule={kind.name!r} needs members with the same loss, but their "
+                f"losses are {list_losses(losses)}: use members with the same loss, or "
+                "a scorer, such as criterion='r2'."
             )
         mixture = SquaredErrors if common.is_quadratic else MeanLosses
         return cls(y, weights, kind, loss, Blending, mixture, offset=offset)
+
+    def compare(self, chosen, criterion, rule, between=None):
+        """The Blending of chosen runs."""
+        return self.blending(self, chosen, criterion, rule, between)
 
 
 class Blending(Comparison):
@@ -159,9 +178,10 @@ class Blending(Comparison):
         weights = dict.fromkeys(self.best_indices, 0.0)
         self.weights = weights | dict(zip(self.used, map(float, used_weights)))
         self.index = self.best_indices[max(self.weights, key=self.weights.get)]
-        self.part_weights, self.parts = self.weights, {}
+        self.parts = {}
         for name, index in self.best_indices.items():
-            self.parts[name] = index, chosen[index].iteration
+            t = chosen[index].iteration
+            self.parts[name] = Part(index, t, self.weights[name])
         # Predictions of the blend for the rows that all members have held out.
         blend = self._blend_of_held_out(self.weights)
         predict = blend.predict if task.loss is not None else blend.predict_proba
@@ -184,31 +204,28 @@ class Blending(Comparison):
 
         Shapes: parts (n_rows, n_targets, n_members), returned (n_members,).
         """
-        parts, target, row_weights = (
-            parts[rows],
-            self.target[rows],
-            self.row_weights[rows],
-        )
         units = units_of(self.samples[rows], self.criterion.groups)
         n_units, rng = units.max() + 1, np.random.RandomState(0)
         n_draws = int(DRAWS_OF_WEIGHTS * min(1.0, ROWS_OF_DRAWS / n_units))
-        deadline = self.criterion.deadline
+        deadline, times = self.criterion.deadline, np.zeros(len(self.samples), int)
         has_time = deadline is None or not deadline.is_over()
         if n_draws < 2 or not (self.task.is_averaged and has_time):
-            return self._mixture.weights(parts, target, row_weights)
+            times[rows] = 1
+            return self._weights_of(parts, times)
         weights = []
         for _ in range(n_draws):
-            times = np.bincount(rng.randint(n_units, size=n_units), minlength=n_units)
-            times = times[units]
-            drawn = times > 0
-            weights.append(
-                self._mixture.weights(
-                    parts[drawn], target[drawn], (row_weights * times)[drawn]
-                )
-            )
+            drawn = np.bincount(rng.randint(n_units, size=n_units), minlength=n_units)
+            times[rows] = drawn[units]
+            weights.append(self._weights_of(parts, times))
         mean = np.mean(weights, axis=0)
         mean[mean < min(LEAST_MEAN_WEIGHT, mean.max())] = 0.0
         return mean / mean.sum()
+
+    def _weights_of(self, parts, times):
+        """The weights of least loss on rows that count so many ``times``, (n_rows,)."""
+        drawn = times > 0
+        row_weights = self.row_weights[drawn] * times[drawn]
+        return self._mixture.weights(parts[drawn], self.target[drawn], row_weights)
 
     def _held_out_predictor(self, index, t, rows=slice(None)):
         """The predictor of these rows, or of some, by iterate t of a run."""
@@ -290,92 +307,83 @@ class Blending(Comparison):
         if no draw leaves rows out, as where all are of one group. The possible gain is
         that of the member of the largest weight.
         """
-        members, draws = self._recorded_losses(self.used), self._draws(rng)
-        for recorded in members.values():
-            for number, candidate in enumerate(recorded):
-                if candidate.index == self.index:
-                    best = candidate.keep_sums(draws, self.criterion.deadline)
-                    recorded[number] = best
-        counts = draws.without_parts[:BLENDS_OF_SCORE]
-        labels, n_members = draws.group_of[self.samples], len(members)
-        # The scores of the blend, and of every member alone.
-        losses = np.empty((1 + n_members, *counts.shape))
-        parts = self._parts_of_draws(members.values(), draws.group_of, counts)
-        for draw, (count, blended) in enumerate(zip(counts, parts)):
-            weights = self._mean_weights(blended, np.flatnonzero(count[labels]))
-            alone = np.moveaxis(blended, 2, 0)
-            for number, part in enumerate((blended @ weights, *alone)):
-                row_losses = self._mixture.losses(part, self.target)
-                row_losses = row_losses * self.row_weights
-                losses[number, draw] = np.bincount(labels, row_losses, counts.shape[1])
-        weights = np.bincount(labels, self.row_weights, counts.shape[1])
-        weights = np.broadcast_to(weights, counts.shape)
+        members, best, draws = self._draw_held_out(self.used, rng)
+        counts, of_members = draws.without_parts[:BLENDS_OF_SCORE], {}
+        choices, parts = self._choose_parts(members, draws, counts)
+        blends = self._blend_in_draws(stack_by_draw(parts, choices), draws, counts)
+        score = mean_over_rest(*self._sum_losses(blends, draws), counts)
+        for name, of_member in choices.items():
+            alone = self._sum_losses((parts[choice] for choice in of_member), draws)
+            of_members[name], _ = mean_over_rest(*alone, counts)
         gain = possible_gain(best, self.chosen[self.index].iteration, draws)
-        score, *of_members = [mean_over_rest(one, weights, counts) for one in losses]
-        of_members = dict(zip(members, [mean for mean, _ in of_members]))
         return Corrected(*score, gain, of_members)
 
     def losses_in_draws(self, draws, counts):
-        """Losses where draws find the weights of these iterates, and weights of rows.
+        """Losses where draws find the weights of the parts, and weights of rows.
 
-        Both are summed over the rows of every group; a row weighs one in the mean.
-        Shapes: counts, returned (n_draws, n_groups).
+        Both are summed over the rows of every group; a row weighs one in the mean, as
+        draws may choose parts of several runs. Shapes: counts, returned (n_draws,
+        n_groups).
         """
-        labels, n_groups = draws.group_of[self.samples], counts.shape[1]
-        row_weights = self.row_weights / self.row_weights.mean()
-        parts, losses = self._parts(), np.empty(counts.shape)
-        for draw, count in enumerate(counts):
-            if self.criterion.deadline is not None:
-                check_time(self.criterion.deadline)
-            weights = self._mean_weights(parts, np.flatnonzero(count[labels]))
-            row_losses = self._mixture.losses(parts @ weights, self.target)
-            losses[draw] = np.bincount(labels, row_losses * row_weights, n_groups)
-        weights = np.bincount(labels, row_weights, n_groups)
-        return losses, np.broadcast_to(weights, counts.shape)
+        blends = self._blend_in_draws(repeat(self._parts()), draws, counts)
+        return self._sum_losses(blends, draws, unit=self.row_weights.mean())
 
     def largest_weights(self, rng):
         """By name, the largest weights that members may have, over bootstrap draws.
 
         They are the mean weight, and its standard error more.
         """
-        members, draws = self._recorded_losses(self.used), self._draws(rng)
+        members, _, draws = self._draw_held_out(self.used, rng)
         counts, weights = draws.resampled, []
-        parts = self._parts_of_draws(members.values(), draws.group_of, counts)
-        for count, blended in zip(counts, parts):
+        choices, parts = self._choose_parts(members, draws, counts)
+        for count, of_draw in zip(counts, stack_by_draw(parts, choices)):
+            check_time(self.criterion.deadline)
             times = count[draws.group_of[self.samples]]
-            drawn = times > 0
-            weights.append(
-                self._mixture.weights(
-                    blended[drawn],
-                    self.target[drawn],
-                    (self.row_weights * times)[drawn],
-                )
-            )
+            weights.append(self._weights_of(of_draw, times))
         largest = np.mean(weights, axis=0) + np.std(weights, axis=0)
         return dict(zip(self.used, largest.tolist()))
 
-    def _draws(self, rng):
-        classes = strata_of_rows(self.chosen[0].estimator, self.task.y)
-        rows, groups = self.samples, self.criterion.groups
-        return Draws.of(rows, self.row_weights, rng, groups, classes)
+    def _choose_parts(self, members, draws, counts):
+        """The iterates that draws choose of every member, and the parts that they are.
 
-    def _parts_of_draws(self, members, group_of, counts):
-        """The parts to combine of the iterates that every draw chooses.
-
-        Shapes: counts (n_draws, n_groups); yielded (n_rows, n_targets, n_members).
+        An iterate is a pair of the index of its run and its number. Returned are lists
+        with one for every draw, by the name of the member, and parts by iterate.
         """
-        deadline, chosen = self.criterion.deadline, []
-        for recorded in members:
-            of_draws = recorded, self.rule, group_of, counts, deadline
-            chosen.append(choose_in_draws(*of_draws).choices)
-        parts = {}
+        choices, parts = {}, {}
+        for name, chosen in self._choose_in_draws(members, draws, counts).items():
+            choices[name] = [tuple(choice) for choice in chosen.choices.tolist()]
         # In the order of the iterates, which are computed in blocks.
-        for index, t in np.unique(np.concatenate(chosen), axis=0).tolist():
+        for index, t in sorted({*chain.from_iterable(choices.values())}):
             parts[index, t] = self._part(index, t)
-        for draw in range(len(counts)):
-            if deadline is not None:
-                check_time(deadline)
-            yield np.stack([parts[tuple(choices[draw])] for choices in chosen], axis=-1)
+        return choices, parts
+
+    def _blend_in_draws(self, parts, draws, counts):
+        """The parts of every draw, combined with the weights that its rows find."""
+        labels = draws.group_of[self.samples]
+        for count, of_draw in zip(counts, parts):
+            check_time(self.criterion.deadline)
+            weights = self._mean_weights(of_draw, np.flatnonzero(count[labels]))
+            yield of_draw @ weights
+
+    def _sum_losses(self, combined, draws, unit=1.0):
+        """Losses by the combined parts of every draw, and weights of rows.
+
+        Both are summed over the rows of every group; a row of the weight ``unit``
+        counts as one. Shapes: returned (n_draws, n_groups).
+        """
+        labels, n_groups = draws.group_of[self.samples], draws.resampled.shape[1]
+        row_weights, sums = self.row_weights / unit, []
+        for of_draw in combined:
+            losses = self._mixture.losses(of_draw, self.target)
+            sums.append(np.bincount(labels, losses * row_weights, n_groups))
+        weights = np.bincount(labels, row_weights, n_groups)
+        return np.array(sums), np.broadcast_to(weights, np.shape(sums))
+
+
+def stack_by_draw(parts, choices):
+    """The parts that every draw has chosen, (n_rows, n_targets, n_members) each."""
+    for of_draw in zip(*choices.values()):
+        yield np.stack([parts[choice] for choice in of_draw], axis=2)
 
 
 class LogLossBlending(Blending):

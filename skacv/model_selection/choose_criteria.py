@@ -1,6 +1,7 @@
 """What iterates, members and their blends are compared by, chosen before any run."""
 
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -14,8 +15,10 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from .._estimator.parameters import is_auto
 from ..staged.query_losses import parse_measure
+from .averaging import Averaging
 from .blending import BlendTask
 from .candidates import drop_left_out
+from .comparison import BestRun
 from .criteria import (
     MEANS,
     Criterion,
@@ -34,9 +37,10 @@ class Criteria:
     of_iterates: Criterion
     # The scorer that compares members whose losses differ; None: ``of_iterates``.
     of_members: ScorerCriterion | None = None
-    # What is blended, members or iterates of one; None if one iterate is kept.
+    # The subclass of Comparison that says what is kept, or how it is made.
+    comparison: Any = BestRun
+    # How members are blended; None if one is kept.
     blend: BlendTask | None = None
-    average: BlendTask | None = None
     # The loss of each of several members, or with Dask input, by its name; and that of
     # all, None if they differ.
     losses: dict | None = None
@@ -68,16 +72,16 @@ def choose_criteria(owner, data, candidates):
         params = {} if weights is None else {"sample_weight": weights}
         scorer, of_rows = usual_scorer(left[0].model), (data.X, data.y, params)
         of_members = ScorerCriterion.of(scorer, ESTIMATES["cv"], left, *of_rows)
-    tasks = dict.fromkeys(MEANS)
-    if data.rule in MEANS:
-        of_all = losses, shared_loss
-        if losses is None:
-            of_all = member_losses(left, data.y, measure)
-        of_rows = data.y, weights, *of_all, data.offset
-        tasks[data.rule] = BlendTask.of(data.rule, left, of_iterates, *of_rows)
-    return Criteria(
-        of_iterates, of_members, **tasks, losses=losses, shared_loss=shared_loss
-    )
+    comparison, blend, of_all = BestRun, None, (losses, shared_loss)
+    if losses is None and data.rule in MEANS:
+        of_all = member_losses(left, data.y, measure)
+    of_task = left, of_iterates, *of_all, data.y, weights, data.offset
+    if data.rule == "blend":
+        blend = BlendTask.of_members(*of_task)
+        comparison = blend.compare
+    elif data.rule == "average":
+        comparison = partial(Averaging, BlendTask.of_iterates(*of_task))
+    return Criteria(of_iterates, of_members, comparison, blend, losses, shared_loss)
 
 
 def measure_of(owner, data):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -19,6 +19,7 @@ from .optimism import (
     RecordedLosses,
     Uncorrected,
     choose_in_draws,
+    mean_over_rest,
     possible_gain,
     strata_of_rows,
 )
@@ -99,19 +100,24 @@ def choose_iterates(runs, criterion, rule, between=None):
     return chosen
 
 
+class Part(NamedTuple):
+    """An iterate that has a weight in what is kept."""
+
+    # The index of its run.
+    index: int
+    iteration: int
+    weight: float
+
+
 class Comparison:
     """Chosen iterates of runs, side by side; a subclass says what is kept of them.
 
     A subclass has ``index``, that of the chosen run that is kept or has the largest
     weight; ``kept``, the names of members that may be kept; ``weights`` by the name of
-    the member; and ``score``, that of what is kept, with its standard error. ``parts``
-    are the models that it is made of, each as the index of a run and an iterate, by
-    names for which ``part_weights`` has the weights. ``between`` is the scorer that
-    compares members, or None.
+    the member; and ``score``, that of what is kept, with its standard error. It is the
+    weighted mean of ``parts``, by name. ``between`` is the scorer that compares
+    members, or None.
     """
-
-    # What results call the mean of several parts.
-    combined = "blend"
 
     def __init__(self, chosen, criterion, rule, between=None):
         self.chosen, self.criterion, self.rule = chosen, criterion, rule
@@ -214,9 +220,35 @@ class Comparison:
             )
         return recorded
 
+    def _draw_held_out(self, names, rng):
+        """The recorded losses of these members, and draws of the rows held out.
+
+        Returned are lists of RecordedLosses by name; the one of the run at ``index``,
+        which keeps its sums for the choice and for the gain; and Draws.
+        """
+        members, criterion = self._recorded_losses(names), self.criterion
+        held_out = [one.losses for one in chain.from_iterable(members.values())]
+        rows = np.concatenate([losses.rows for losses in held_out])
+        weights = np.concatenate([losses.weights for losses in held_out])
+        classes = strata_of_rows(self.chosen[0].estimator, criterion.y)
+        draws = Draws.of(rows, weights, rng, criterion.groups, classes)
+        of_best = members[self.chosen[self.index].run.member]
+        for number, candidate in enumerate(of_best):
+            if candidate.index == self.index:
+                of_best[number] = best = candidate.keep_sums(draws, criterion.deadline)
+        return members, best, draws
+
+    def _choose_in_draws(self, members, draws, counts):
+        """What draws choose of every member, as ChosenInDraws by name."""
+        of_draws = self.rule, draws.group_of, counts, self.criterion.deadline
+        return {name: choose_in_draws(one, *of_draws) for name, one in members.items()}
+
 
 class BestRun(Comparison):
     """Runs side by side, of which the best is kept."""
+
+    # How many draws the choice is repeated in; None: all.
+    n_draws: int | None = None
 
     def __init__(self, chosen, criterion, rule, between=None):
         super().__init__(chosen, criterion, rule, between)
@@ -225,8 +257,7 @@ class BestRun(Comparison):
         self.kept = [best.run.member]
         self.weights = dict.fromkeys(self.best_indices, 0.0) | {best.run.member: 1.0}
         self.score = best.choice.score, best.choice.standard_error
-        self.parts = {best.run.member: (self.index, best.iteration)}
-        self.part_weights = {best.run.member: 1.0}
+        self.parts = {best.run.member: Part(self.index, best.iteration, 1.0)}
 
     def held_out_predictions(self):
         """Predictions of the model kept for rows that it was held out of, these rows.
@@ -258,35 +289,32 @@ class BestRun(Comparison):
         members by themselves have no score. NaN if no draw leaves rows out, as where
         all are of one group.
         """
-        criterion, deadline = self.criterion, self.criterion.deadline
         names = self.best_indices if self.between is None else self.kept
-        members = self._recorded_losses(names)
-        recorded = list(chain.from_iterable(members.values()))
-        rows = np.concatenate([candidate.losses.rows for candidate in recorded])
-        weights = np.concatenate([candidate.losses.weights for candidate in recorded])
-        classes = strata_of_rows(self.chosen[0].estimator, criterion.y)
-        draws = Draws.of(rows, weights, rng, criterion.groups, classes)
-        best = self.chosen[self.index]
-        of_best = members[best.run.member]
-        for number, candidate in enumerate(of_best):
-            if candidate.index == self.index:
-                of_best[number] = kept = candidate.keep_sums(draws, deadline)
+        members, best, draws = self._draw_held_out(names, rng)
+        t = self.chosen[self.index].iteration
         for member, laps in ended:
             if member in names:
-                losses = losses_of_all_rows(laps, kept.losses, best.iteration)
+                losses = losses_of_all_rows(laps, best.losses, t)
                 members[member].append(
                     RecordedLosses(-1, losses, np.array([0]), np.zeros_like)
                 )
-        chosen, counts = {}, draws.without_parts
-        for name, of_member in members.items():
-            of_draws = of_member, self.rule, draws.group_of, counts, deadline
-            chosen[name] = choose_in_draws(*of_draws)
-        score = ChosenInDraws.best_of(list(chosen.values())).mean_over_rest(counts)
-        gain = possible_gain(kept, best.iteration, draws)
+        counts = draws.without_parts[: self.n_draws]
+        chosen = self._choose_in_draws(members, draws, counts)
+        best_of_all = ChosenInDraws.best_of(list(chosen.values()))
+        losses, weights = self._losses_in_draws(best_of_all, draws, counts)
         of_members = {}
         for name, of_member in chosen.items() if self.between is None else ():
             of_members[name], _ = of_member.mean_over_rest(counts)
-        return Corrected(*score, gain, of_members)
+        score = mean_over_rest(losses, weights, counts)
+        return Corrected(*score, possible_gain(best, t, draws), of_members)
+
+    def _losses_in_draws(self, chosen, draws, counts):
+        """Losses of what is kept of the runs that draws choose, and weights of rows.
+
+        Both are summed over the rows of every group. ``chosen`` are the ChosenInDraws.
+        Shapes: counts, returned (n_draws, n_groups).
+        """
+        return chosen.losses, chosen.weights
 
     def largest_weights(self, rng):
         """By name, the largest weights that members may have: none is said of one."""

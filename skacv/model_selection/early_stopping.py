@@ -67,10 +67,7 @@ from .trial import leave_out_the_weightless
 PATHS = "path_", "member_paths_"
 # What a fit has left of its choice, besides fitted attributes; and what only fits to
 # targets one by one leave.
-OF_CHOICE = (
-    *("_best_indices", "_fold_scores", "_alike", "_path_error", "_corrected"),
-    "_combined",
-)
+OF_CHOICE = "_best_indices", "_fold_scores", "_alike", "_path_error", "_corrected"
 OF_TARGETS = "estimators_", "target_names_"
 
 
@@ -448,9 +445,6 @@ class TrajectoryEarlyStoppingCV(
         self.results_ = results
         self._best_indices, self._fold_scores, self._alike = rows, scores, alike
         self._path_error = errors[best.member]
-        # What the mean is called of which several parts are kept; None: it is one.
-        n_parts = np.count_nonzero(list(compared.part_weights.values()))
-        self._combined = compared.combined if n_parts > 1 else None
         self._corrected, self._held_out_prediction = corrected, held_out
         advise(self, selection, data)
         if self.verbose:

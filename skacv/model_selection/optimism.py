@@ -66,8 +66,7 @@ class RecordedLosses(NamedTuple):
 
     def keep_sums(self, draws, deadline=None):
         """The same with the sums over the groups of draws, which take long to read."""
-        if deadline is not None:
-            check_time(deadline)
+        check_time(deadline)
         n_groups = draws.resampled.shape[1]
         return self._replace(kept=self.sums(draws.group_of, n_groups))
 
@@ -153,8 +152,8 @@ def strata_of_rows(estimator, y):
 
 
 def check_time(deadline):
-    """Raise Uncorrected if a deadline has passed."""
-    if deadline.is_over():
+    """Raise Uncorrected if a deadline has passed; None is no deadline."""
+    if deadline is not None and deadline.is_over():
         raise Uncorrected(too_short(deadline.limit))
 
 
@@ -195,8 +194,7 @@ def choose_in_draws(recorded, rule, group_of, counts, deadline=None):
     choices = np.tile([recorded[0].index, recorded[0].iterations[0]], (n_draws, 1))
     losses, weights = np.zeros((2, *counts.shape))
     for candidate in recorded:
-        if deadline is not None:
-            check_time(deadline)
+        check_time(deadline)
         sums, sums_of_weights = candidate.sums(group_of, counts.shape[1])
         paths = means_of_draws(sums, sums_of_weights, counts)
         indices = rule(paths, candidate.error)

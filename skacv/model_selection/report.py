@@ -1,7 +1,7 @@
 """``verbose``: a line for every member as it is fitted, and one for the result."""
 
 from .._estimator.estimates.fitted_state import loss_name
-from .blending import LOG_LOSS, Blending
+from .blending import LOG_LOSS
 from .comparison import choose_iterates
 from .criteria import PathCriterion, index_of_least
 from .mixtures import LogLosses
@@ -95,7 +95,7 @@ def score_at(criteria, run, t):
     criterion = criteria.of_iterates
     if criteria.blend is not None and criteria.blend.mixture is LogLosses:
         chosen = choose_iterates([run], criterion, index_of_least)
-        blended = Blending(criteria.blend, chosen, criterion, index_of_least)
+        blended = criteria.blend.compare(chosen, criterion, index_of_least)
         return LOG_LOSS, blended.score[0]
     if criteria.of_members is not None:
         return criteria.of_members.name, criteria.of_members.path(run.estimator, [t])[0]

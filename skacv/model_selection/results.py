@@ -7,9 +7,11 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
+from .._estimator.delegation import last_step
 from .._estimator.devices import convert_to_numpy
 from .._estimator.estimates.fitted_state import loss_name
 from .._estimator.prediction.inference import as_frame
+from .blend import Blend
 from .incomplete_targets import leaderboard_of
 
 # Columns of ``leaderboard``, which but for the corrected score are those of
@@ -98,9 +100,10 @@ class ComparedResults:
             combinations = [k for k in candidates if results["member"][k] == member]
             row["fit_time"] = sum(results["fit_time"][k] for k in combinations)
             rows.append(row)
-        if self._combined is not None:
+        kept, _ = last_step(self.estimator_)
+        if isinstance(kept, Blend):
             blend = {
-                "member": self._combined,
+                "member": kept.name,
                 "weight": 1.0,
                 "score": self.best_score_,
                 "score_se": self.best_score_se_,
@@ -170,9 +173,9 @@ class ComparedResults:
         for name, path in self.member_paths_.items():
             metric = results["loss"][candidates[self._best_indices[name]]]
             curves[name] = {"held_out": {metric: path}}
-            # A mean of iterates has no path of its own.
-            if name in self.members_ and self._combined != "average":
-                member = convert_to_numpy(self.members_[name])
+        for name, member in self.members_.items():
+            if hasattr(member, "train_path_"):  # a mean of iterates has none
+                member = convert_to_numpy(member)
                 training = {loss_name(member): member.train_path_}
                 curves[name] = {"train": training, **curves[name]}
         return curves

@@ -2,14 +2,12 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from sklearn.utils.parallel import delayed
 
 from .._compat import callback_context, has_callbacks
 from .advice import names_encoder
-from .blending import Blending
 from .candidates import drop_left_out, group_candidates
 from .comparison import BestRun, EndedRuns
 from .criteria import PathCriterion
@@ -135,7 +133,7 @@ def runs_beside(candidate, candidates, criteria):
     comparison = BestRun
     if criteria.blend is not None:
         # Weights of all rows say as much here, and take a small part of the time.
-        comparison = partial(Blending, replace(criteria.blend, is_averaged=False))
+        comparison = replace(criteria.blend, is_averaged=False).compare
     return EndedRuns(runs, criteria.of_iterates, comparison)
 
 

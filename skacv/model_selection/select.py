@@ -13,10 +13,9 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.terms import terms_of
 from ..optim.blocks import threads_for
 from .advice import groups_of_copies
-from .averaging import Averaging
 from .candidates import drop_left_out
 from .choose_criteria import member_losses
-from .comparison import BestRun, Comparison, choose_iterates
+from .comparison import Comparison, choose_iterates
 from .criteria import RULES, PathCriterion, index_of_least
 from .failures import Failed, attempt
 from .offsets import put_back
@@ -112,13 +111,7 @@ def select(candidates, criteria, data, groups):
     # A blend is of the best iterates, an average of those of the best run.
     rule = RULES.get(data.rule, index_of_least)
     chosen = choose_iterates(runs, criterion, rule, between)
-    if criteria.blend is not None:
-        blend = criteria.blend
-        comparison = blend.blending(blend, chosen, criterion, rule, between)
-    elif criteria.average is not None:
-        comparison = Averaging(criteria.average, chosen, criterion, rule, between)
-    else:
-        comparison = BestRun(chosen, criterion, rule, between)
+    comparison = criteria.comparison(chosen, criterion, rule, between)
     return Selection(comparison, left, candidates, losses, shared_loss, copies)
 
 
@@ -157,19 +150,18 @@ def group_copies(data):
 def kept_models(selection, data):
     """The estimator that is kept, and the members by name, at their iterates."""
     comparison, table = selection.comparison, data.table
-    fitted, alone = {}, {}
-    for name, (index, t) in comparison.parts.items():
+    fitted, alone, weights = {}, {}, {}
+    for name, (index, t, weight) in comparison.parts.items():
         estimator = comparison.chosen[index].estimator
-        part = use_iterate(put_back(estimator, data.offset), t)
+        model = use_iterate(put_back(estimator, data.offset), t)
         if is_foreign(data.passed_X):
-            part = move_to_device_of(data.passed_X, data.passed_y, part)
-        fitted[name] = alone[name] = part
+            model = move_to_device_of(data.passed_X, data.passed_y, model)
+        fitted[name], alone[name], weights[name] = model, model, weight
         if table is not None:
             view = selection.compared_candidates[index].view
-            fitted[name] = table.attach_view(view, part)
-            alone[name] = table.attach_encoder(view, part)
+            fitted[name] = table.attach_view(view, model)
+            alone[name] = table.attach_encoder(view, model)
     # The part of the largest weight, unless several have one.
-    weights = comparison.part_weights
     kept = alone[max(weights, key=weights.get)]
     if np.count_nonzero(list(weights.values())) > 1:
         kept = comparison.blend(fitted)

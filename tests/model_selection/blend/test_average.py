@@ -150,6 +150,19 @@ def test_it_predicts_the_mean_of_its_iterates(name, data):
     )
 
 
+@pytest.mark.parametrize("name", ["gd", "lasso"])
+def test_it_has_all_iterates_of_its_run(name, data):
+    X, y = data
+    model = averaged(RUNS[name], X, y, criterion="cv")
+    alone = clone(RUNS[name]).fit(X, y)
+    assert len(by_iteration(model)) > 1
+    for t in (0, model.best_iter_, alone.n_iter_):
+        expected = alone.at_iteration(t).predict(X)
+        np.testing.assert_allclose(model.at_iteration(t).predict(X), expected)
+    expected = list(alone.staged_predict(X))
+    np.testing.assert_allclose(list(model.staged_predict(X)), expected)
+
+
 def test_linear_models_have_coefficients(data):
     X, y = data
     model = averaged(RUNS["lasso"], X, y, criterion="risk")
@@ -246,6 +259,9 @@ def test_the_default_models_and_raw_tables():
     assert model.predict(X).shape == (90,)
     assert sum(model.weights_.values()) == 1
     assert np.isfinite(model.best_score_corrected_)
+    stopped = clone(model).set_params(rule="min").fit(X, y)
+    at_best = model.at_iteration(model.best_iter_)
+    np.testing.assert_allclose(at_best.predict(X), stopped.predict(X))
 
 
 # ------------------------------------------------------- what a fitted one can do
@@ -276,8 +292,29 @@ def test_it_is_tuned_and_cloned(data):
     model = TrajectoryEarlyStoppingCV(RUNS["gd"], random_state=0)
     search = GridSearchCV(model, {"rule": ["min", "average"]}, cv=3).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    again = clone(averaged(RUNS["gd"], X, y).estimator_).fit(X, y)
-    assert again.predict(X).shape == y.shape
+    kept = averaged(RUNS["gd"], X, y).estimator_
+    again = clone(kept).fit(X, y)
+    np.testing.assert_allclose(again.predict(X), kept.predict(X))
+
+
+def test_it_is_fitted_anew_as_one_run(data):
+    X, y = data
+    fits = []
+
+    class Counted(IterativeRidge):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    kept = averaged(Counted(0.0, max_iter=60), X, y, criterion="cv").estimator_
+    assert len(kept.members) > 1
+    again = clone(kept).fit(X[:60], y[:60])
+    assert fits == [60]
+    run = IterativeRidge(0.0, max_iter=60).fit(X[:60], y[:60])
+    mean = 0
+    for t, weight in zip(kept.iterations, kept.weights):
+        mean = mean + weight * run.at_iteration(t).predict(X)
+    np.testing.assert_allclose(again.predict(X), mean)
 
 
 def test_refusals(data, rng):
