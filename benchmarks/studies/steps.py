@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from skacv import TrajectoryEarlyStoppingCV
 from skacv.model_selection.defaults.portfolio import PORTFOLIOS, TableInfo
 from skacv.staged import Staged
+from skacv.tables import TableEncoder
 
 from .. import small
 from ..framework import LOOKED_AT, half_of, header, line, study
@@ -40,7 +41,9 @@ def outcomes(task, X, y, train, test):
     """Loss on new rows, number of trees and seconds, of equal and of growing steps."""
     n_classes = len(np.unique(y)) if task == "classification" else 1
     for trees in forms(task, len(train), X.shape[1], n_classes):
-        model = TrajectoryEarlyStoppingCV(Staged(trees), task=task, random_state=0)
+        model = TrajectoryEarlyStoppingCV(
+            Staged(trees), encoder=TableEncoder(), task=task, random_state=0
+        )
         begun = process_time()
         model.fit(X.iloc[train], y[train])
         seconds = process_time() - begun
