@@ -51,12 +51,15 @@ class FitReport:
 
     def print_kept(self, compared, seconds):
         """Report the model that is kept, and the seconds of the fit."""
-        kept = [(name, w) for name, w in compared.weights.items() if w > 0]
-        if len(kept) > 1:
-            text = " + ".join(f"{weight:.2f} {name}" for name, weight in kept)
-        else:
-            iteration = compared.chosen[compared.index].iteration
-            text = f"{kept[0][0]} at iteration {iteration}"
+        kept = {name: part for name, part in compared.parts.items() if part.weight > 0}
+        text = " + ".join(f"{part.weight:.2f} {name}" for name, part in kept.items())
+        runs = {compared.chosen[part.index].run.member for part in kept.values()}
+        if len(runs) == 1:
+            (member,) = runs
+            if len(kept) == 1:
+                (part,) = kept.values()
+                text = f"iteration {part.iteration}"
+            text = f"{member} at {text}"
         name, value = compared.shown(compared.index)[0], compared.score[0]
         if compared.between is not None:
             name, value = compared.between.name, compared.chosen[compared.index].score

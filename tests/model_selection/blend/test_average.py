@@ -333,3 +333,11 @@ def test_refusals(data, rng):
     # The memory matrix holds out no single rows.
     with pytest.raises(ValueError, match="held-out rows of a blend"):
         averaged(RUNS["gd"], X, y, criterion="risk").predict_interval(X)
+
+
+def test_verbose_names_every_iterate_of_the_mean(data, capsys):
+    model = averaged(RUNS["gd"], *data, verbose=1)
+    line = capsys.readouterr().out.splitlines()[-1]
+    mean = model.estimator_
+    for (name, _), weight in zip(mean.members, mean.weights):
+        assert f"{weight:.2f} {name}" in line
