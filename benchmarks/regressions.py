@@ -34,7 +34,7 @@ from .unseen import NONE, OURS, SCORE, Reading, mean_and_error, number, ours, so
 # Rows of a table that has been read in another way have another fingerprint.
 FITS = Fits(
     Path(__file__).parent / "results" / "regressions.csv",
-    {"table": str, "fold": int, "method": str, "fingerprint": str},
+    {"table": str, "fold": int, "method": str, "fingerprint": int},
     ("rows", "mse", "R2", SCORE, "seconds"),
 )
 MOST_ROWS, MOST_SECONDS, N_FOLDS = 3000, 900, 4
