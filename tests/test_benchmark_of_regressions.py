@@ -8,8 +8,26 @@ import pandas as pd
 import pytest
 
 from benchmarks import regressions
-from benchmarks.framework import LOOKED_AT, NOT_LOOKED_AT, Worker, half_of, tried
-from benchmarks.regressions import METHODS, PEERS, Outcome, by_rival, fit, page
+from benchmarks.framework import (
+    LOOKED_AT,
+    NOT_LOOKED_AT,
+    Fits,
+    Worker,
+    half_of,
+    tried,
+)
+from benchmarks.regressions import (
+    BEFORE,
+    FITS,
+    METHODS,
+    OURS,
+    PEERS,
+    Outcome,
+    by_default,
+    by_rival,
+    fit,
+    page,
+)
 from benchmarks.tables import COMMITS, OUTSIDE, as_read, listed
 
 TABLES = listed((OUTSIDE,))
@@ -74,7 +92,7 @@ def test_the_page_has_the_tables_of_which_all_fits_are_there():
     results = {table: results_of(0.5, 0.4) for table in TABLES[:3]}
     results[TABLES[1]]["SVM"] = [row(1.0), None]
     results[TABLES[2]]["linear"] = [row(1.0), {"failed": "too slow"}]
-    text = "\n".join(page(results, [0, 1]))
+    text = "\n".join(page(results, {}, [0, 1]))
     assert "folds 0, 1 of four\n" in text
     assert "Of 3 tables 2 have all fits" in text
     assert f"not run to the end: {TABLES[1].name}." in text
@@ -82,6 +100,33 @@ def test_the_page_has_the_tables_of_which_all_fits_are_there():
     first, second = text.split("## By table")[1].split("## Sources")[0].split("\n")[4:6]
     assert first.startswith(f"| {TABLES[0].name} | 90 ")  # 1.25 of the linear model
     assert second.startswith(f"| {TABLES[2].name} | 90 ")
+
+
+def test_fits_are_kept_under_the_places_that_they_are_looked_up_by(tmp_path):
+    fits = Fits(tmp_path / "fits.csv", FITS.places, ("mse", "seconds"))
+    assert fits.read() == {}
+    place = TABLES[0].name, 1, "LightGBM, tuned", 2756013191
+    fits.add(place, {"mse": 0.5, "seconds": 2.0})
+    failed = TABLES[0].name, 2, OURS, 2756013191
+    fits.add(failed, {"failed": "ValueError: no, never"})
+    assert fits.read() == {
+        place: {"mse": 0.5, "seconds": 2.0},
+        failed: {"failed": "ValueError: no, never"},
+    }
+    kept = FITS.read()
+    names = {table.name for table in TABLES}
+    assert {name for name, *_ in kept} == names
+    assert all(type(fingerprint) is int for *_, fingerprint in kept)
+
+
+def test_the_default_is_compared_with_the_one_before_on_folds_of_both():
+    table = next(table.name for table in TABLES if half_of(table.name) == LOOKED_AT)
+    fits = {(table, fold, OURS, 7): row(error) for fold, error in enumerate([1, 2, 3])}
+    fits |= {(table, 0, BEFORE, 7): row(2.0), (table, 1, BEFORE, 7): row(2.0)}
+    fits |= {(table, 2, BEFORE, 8): row(1.0), (table, 3, OURS, 7): {"failed": "no"}}
+    _, _, line = by_default(fits)
+    assert line.startswith(f"| {LOOKED_AT} | 2 | 0.707 ")
+    assert line.endswith("| 1 | 0 |")
 
 
 def test_a_fold_is_of_the_rows_that_were_drawn(rng, monkeypatch):
