@@ -17,7 +17,7 @@ LOOPS := X86_V3 X86_V4 AVX512_ICL AVX2 FMA3 AVX512F AVX512CD AVX512_SKX
 # Of the other tests, those of texts and tables, refusals, messages, pickles and limits of
 # time do not add up in another order.
 NUMERICAL := tests/converged tests/inspection/test_shap_values.py tests/kernel tests/linear_model tests/optim tests/risk tests/testing \
-  $(addprefix tests/model_selection/,blend early_stopping portfolio test_class_weight.py test_quantiles.py \
+  $(addprefix tests/model_selection/,blend early_stopping portfolio defaults/test_growing_steps.py test_class_weight.py test_quantiles.py \
     test_estimates.py test_fitted_once_leave_one_out.py test_groups.py test_optimism.py test_race.py test_small_training_sets.py test_targets.py) \
   $(addprefix tests/test_,conditioning.py extending.py repeated_rows.py sparse_entries.py warm_start.py)
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
