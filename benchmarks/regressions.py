@@ -44,6 +44,9 @@ PEERS = SIX | {"LightGBM, tuned": tuned_lightgbm}
 METHODS = {OURS: ours} | PEERS
 # Fits of the default before its last change, which are kept by this name.
 BEFORE = f"{OURS}, equal steps of trees"
+# Tables of the half that is not looked at on which that change was tried nevertheless.
+SEEN = {"airfoil", "energy", "forbes", "housing", "lego"}
+UNSEEN = f"{NOT_LOOKED_AT}, without {', '.join(sorted(SEEN))}"
 ABOUT = """
 `make bench-regressions` ({heading}), folds {folds} of four{half}
 
@@ -182,12 +185,18 @@ def by_table(outcomes):
 
 
 def by_default(fits):
-    """The default over the one before, on the folds that both have."""
-    ratios = {LOOKED_AT: [], NOT_LOOKED_AT: []}
+    """The default over the one before, on the folds that both have.
+
+    Some tables were seen by mistake: both with and without them.
+    """
+    ratios = {LOOKED_AT: [], NOT_LOOKED_AT: [], UNSEEN: []}
     for (table, fold, method, fingerprint), row in fits.items():
         former = fits.get((table, fold, BEFORE, fingerprint), {})
         if method == OURS and "mse" in row and "mse" in former:
-            ratios[half_of(table)].append(row["mse"] / former["mse"])
+            half, ratio = half_of(table), row["mse"] / former["mse"]
+            ratios[half].append(ratio)
+            if half == NOT_LOOKED_AT and table not in SEEN:
+                ratios[UNSEEN].append(ratio)
     yield from header("half", "fits", "squared error over before", "better", "worse")
     for half, of_half in ratios.items():
         if of_half:
