@@ -85,7 +85,8 @@ other work; seconds of rivals are of other machines and are left out. Of {n_tabl
 tables {n_duplicates} repeat the rows of others and are left out; so are {n_missing}
 that the clone lacked. Of our fits
 {n_failed} failed or took more than {most} seconds. "Ahead" and "behind" count tables
-where the mean over folds differs by more than {tie}. The default had {default}.
+where the mean over folds differs by more than {tie}. The default is
+the one with {default}.
 """
 
 

@@ -486,7 +486,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
         return np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).tiny))
 
 
-class OfOneRun:
+class MeanOfIterates:
     """A mean of iterates of one run, whose record all of them share."""
 
     name = "average"
@@ -528,14 +528,14 @@ class OfOneRun:
         return dict.fromkeys(names, clone(iterates[0]).fit(X, y, **params))
 
 
-class AveragedRegressor(OfOneRun, BlendedRegressor):
+class AveragedRegressor(MeanOfIterates, BlendedRegressor):
     """A weighted mean of the predictions of iterates of one run.
 
     :class:`~skacv.TrajectoryEarlyStoppingCV` with ``rule="average"`` makes it.
     """
 
 
-class AveragedClassifier(OfOneRun, BlendedClassifier):
+class AveragedClassifier(MeanOfIterates, BlendedClassifier):
     """A mixture of the class probabilities of iterates of one run.
 
     :class:`~skacv.TrajectoryEarlyStoppingCV` with ``rule="average"`` makes it.
